@@ -1,5 +1,5 @@
 """
-Time that passes only when somebody sleeps, and waiting that takes no longer than it must.
+Time that passes only when a test sleeps, and waiting that takes no longer than it must.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ async def wait_until(find: Callable[[], Any], *, seconds: float = 240.0) -> Any:
     """
     async with asyncio.timeout(seconds):
         while True:
-            found = find()
-            if inspect.isawaitable(found):
-                found = await found
-            if found:
-                return found
+            value = find()
+            if inspect.isawaitable(value):
+                value = await value
+            if value:
+                return value
             await asyncio.sleep(_LOOK_SECONDS)
 
 
 def block_until(find: Callable[[], Any], *, seconds: float = 60.0) -> Any:
     """Do the same in a thread without an event loop."""
     latest, nothing = time.monotonic() + seconds, threading.Event()
-    while not (found := find()):
+    while not (value := find()):
         assert time.monotonic() < latest, "it never came true"
         nothing.wait(_LOOK_SECONDS)
-    return found
+    return value

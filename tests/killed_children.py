@@ -35,13 +35,13 @@ def count_lines(
     of this part of the toolkit count.
     """
     own_files = (only, *further_files)
-    seen = 0
+    count = 0
 
     def count_line(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal seen
+        nonlocal count
         if event == "line":
-            seen += 1
-            if seen == number:
+            count += 1
+            if count == number:
                 end()
         return count_line
 
@@ -52,7 +52,7 @@ def count_lines(
         threading.settrace(trace)
         sys.settrace(trace)
 
-    return start, lambda: seen
+    return start, lambda: count
 
 
 def fork(work: Callable[[], Any], *, kill: bool = False) -> Any:
@@ -76,11 +76,11 @@ def fork(work: Callable[[], Any], *, kill: bool = False) -> Any:
             os._exit(0)
     os.close(writer)
     with open(reader, "rb") as pipe:
-        said = pipe.read()
+        text = pipe.read()
     if kill:
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return json.loads(said) if said else None
+    return json.loads(text) if text else None
 
 
 def say(report: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ timezone = 'UTC'
 log_timezone = 'UTC'
 """
 _schema_numbers = itertools.count(1)
-# The pipe is closed when the process of the tests ends, in whatever way it ends.
+# The pipe is closed when the process of the tests ends in any way.
 _GUARD = """
 cat > /dev/null
 file=$1/data/postmaster.pid

@@ -59,14 +59,14 @@ class Record:
     ],
     ids=repr,
 )
-def test_a_target_is_what_whoever_opens_it_reads(target, text):
+def test_a_target_is_the_text_that_its_reader_opens(target, text):
     """Not a label, nor how Python shows it."""
     assert Reads(target).target == text
 
 
 @pytest.mark.parametrize("target", [Record(), object(), len, None], ids=lambda target: type(target).__name__)
 def test_what_has_no_text_of_its_own_is_no_target(target):
-    """It would be judged as something that nobody opens."""
+    """It would be judged as a path that no tool opens."""
     with pytest.raises(TypeError, match="Reads wants a text or a path"):
         Reads(target)
 
@@ -175,8 +175,8 @@ def test_a_marker_that_would_not_count_is_refused(hint, remedy):
     ids=repr,
 )
 def test_every_target_in_a_value_counts(value, targets):
-    """In whatever collection it came; None is none."""
-    assert [each.target for each in accesses_in(value, Reads)] == targets
+    """Targets in any collection count; None is no target."""
+    assert [access.target for access in accesses_in(value, Reads)] == targets
 
 
 SHAPES = {
@@ -195,15 +195,15 @@ SHAPES = {
 }
 
 
-def filled(value, path):
+def fill_value(value, path):
     """*value* with *path* in its place."""
     match value:
         case str():
             return value.format(path)
         case list():
-            return [filled(each, path) for each in value]
+            return [fill_value(item, path) for item in value]
         case dict():
-            return {filled(key, path): filled(each, path) for key, each in value.items()}
+            return {fill_value(key, path): fill_value(item, path) for key, item in value.items()}
     return value
 
 
@@ -223,11 +223,11 @@ async def test_no_shape_of_a_parameter_hides_its_target(tmp_path, hint, value, i
     function.__annotations__ = {"paths": hint}
     catalog = Catalog(Tool.described(function, name="look", description="Look.", read_only=True))
     dispatcher = Dispatcher(catalog, safety=SafetyChecks([tmp_path]))
-    given = "/etc/passwd" if value is None else filled(value, "/etc/passwd")
-    assert (await dispatcher.call("look", {"paths": given})).kind == "safety"
+    argument = "/etc/passwd" if value is None else fill_value(value, "/etc/passwd")
+    assert (await dispatcher.call("look", {"paths": argument})).kind == "safety"
     assert ran == []
     if value is not None:
-        assert (await dispatcher.call("look", {"paths": filled(value, "fine.txt")})).kind == "ok"
+        assert (await dispatcher.call("look", {"paths": fill_value(value, "fine.txt")})).kind == "ok"
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": None}], ids=["left out", "null"])

@@ -2,32 +2,21 @@
 
 import functools
 import importlib
-import sys
-import textwrap
 import threading
 
 import pytest
 
+from tests.catalog_kit import build_tool
 from toolkit import (
     Catalog,
     CatalogError,
     DefinitionError,
     DuplicateTool,
     Tool,
-    ToolkitWarning,
     UnknownTool,
     default_catalog,
     tool,
 )
-
-
-def named(name, **options):
-    """A tool of this name; a closure, so each one is another."""
-
-    def function(a: int = 1) -> int:
-        return a
-
-    return Tool.described(function, name=name, description=f"Do {name}.", **options)
 
 
 def read(path: str):
@@ -43,33 +32,33 @@ def write(path: str):
 
 def test_adding_chains_and_keeps_order():
     """Functions, tools and catalogs alike."""
-    catalog = Catalog(read).add(named("tool")).add(Catalog(write), named("last"))
+    catalog = Catalog(read).add(build_tool("tool")).add(Catalog(write), build_tool("last"))
     assert catalog.names() == ["read", "tool", "write", "last"]
     assert catalog["read"].function is read
 
 
 @pytest.mark.parametrize(
-    "things",
+    "sources",
     [
-        [read, named("new"), named("taken")],
-        [read, named("new", aliases=["taken"])],
+        [read, build_tool("new"), build_tool("taken")],
+        [read, build_tool("new", aliases=["taken"])],
         [read, 5],
         [read, lambda: None],
-        [named("twin"), named("twin")],
-        [read, named("other", aliases=["read"])],
+        [build_tool("twin"), build_tool("twin")],
+        [read, build_tool("other", aliases=["read"])],
     ],
 )
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
-def test_adding_is_all_or_nothing(things):
+def test_adding_is_all_or_nothing(sources):
     """One bad thing among several, and none is added."""
-    catalog = Catalog(named("taken"))
-    heard = []
-    catalog.subscribe(heard.append)
+    catalog = Catalog(build_tool("taken"))
+    changes = []
+    catalog.subscribe(changes.append)
     with pytest.raises((CatalogError, DefinitionError)):
-        catalog.add(*things)
+        catalog.add(*sources)
     assert catalog.names() == ["taken"]
     assert "read" not in catalog
-    assert heard == []
+    assert changes == []
 
 
 def test_adding_the_same_again_changes_nothing():
@@ -87,20 +76,24 @@ def test_adding_the_same_again_changes_nothing():
 
 def test_a_tool_is_removed_with_its_aliases():
     """By its name, or by one of them."""
-    catalog = Catalog(named("a", aliases=["b"]), named("c")).alias("d", "a")
+    catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c")).alias("d", "a")
     removed = catalog.remove("b")
     assert removed.name == "a"
     assert catalog.names() == ["c"]
     assert not any(name in catalog for name in "abd")
     with pytest.raises(UnknownTool):
         catalog.remove("a")
-    assert Catalog(catalog).add(named("d")).names() == ["c", "d"]
+    assert Catalog(catalog).add(build_tool("d")).names() == ["c", "d"]
 
 
 def test_an_alias_is_another_name_for_a_tool():
     """Also for one given by an alias; never listed, and never someone else's name."""
     catalog = (
-        Catalog(named("a"), named("x", aliases=["y"])).alias("b", "a").alias("c", "b").alias("b", "a").alias("a", "a")
+        Catalog(build_tool("a"), build_tool("x", aliases=["y"]))
+        .alias("b", "a")
+        .alias("c", "b")
+        .alias("b", "a")
+        .alias("a", "a")
     )
     assert catalog["c"] is catalog["b"] is catalog["a"]
     assert catalog.names() == ["a", "x"]
@@ -120,25 +113,25 @@ def test_an_alias_is_another_name_for_a_tool():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (named("a"), named("a")),
-        (named("a"), named("b", aliases=["a"])),
-        (named("a", aliases=["b"]), named("b")),
-        (named("a", aliases=["x"]), named("b", aliases=["x"])),
+        (build_tool("a"), build_tool("a")),
+        (build_tool("a"), build_tool("b", aliases=["a"])),
+        (build_tool("a", aliases=["b"]), build_tool("b")),
+        (build_tool("a", aliases=["x"]), build_tool("b", aliases=["x"])),
     ],
 )
 def test_a_taken_name_is_refused_with_both_places(first, second):
     """Names and aliases are one namespace."""
     with pytest.raises(DuplicateTool) as error:
         Catalog(first).add(second)
-    line = named.__code__.co_firstlineno + 3
-    assert str(error.value).count(f"{__file__}:{line}") == 2
+    line = build_tool.__code__.co_firstlineno + 3
+    assert str(error.value).count(f"{build_tool.__code__.co_filename}:{line}") == 2
     assert "replace=True" in str(error.value)
 
 
 def test_a_name_replaces_a_name_in_its_place():
     """The old tool's own aliases go; those given by the catalog stay with the name."""
-    catalog = Catalog(named("a", aliases=["old"]), named("z")).alias("given", "a")
-    newer = named("a", aliases=["new"])
+    catalog = Catalog(build_tool("a", aliases=["old"]), build_tool("z")).alias("given", "a")
+    newer = build_tool("a", aliases=["new"])
     catalog.add(newer, replace=True)
     assert catalog.names() == ["a", "z"]
     assert catalog["a"] is catalog["new"] is catalog["given"] is newer
@@ -147,8 +140,8 @@ def test_a_name_replaces_a_name_in_its_place():
 
 def test_a_name_replaces_an_alias():
     """The tool that had it stays, under its own name."""
-    catalog = Catalog(named("a", aliases=["b", "c"]))
-    newer = named("b")
+    catalog = Catalog(build_tool("a", aliases=["b", "c"]))
+    newer = build_tool("b")
     catalog.add(newer, replace=True)
     assert catalog["b"] is newer
     assert catalog["c"].name == "a"
@@ -157,8 +150,8 @@ def test_a_name_replaces_an_alias():
 
 def test_an_alias_replaces_a_name():
     """The tool of that name goes, with its aliases."""
-    catalog = Catalog(named("a", aliases=["x"]), named("z"))
-    newer = named("b", aliases=["a"])
+    catalog = Catalog(build_tool("a", aliases=["x"]), build_tool("z"))
+    newer = build_tool("b", aliases=["a"])
     catalog.add(newer, replace=True)
     assert catalog["a"] is newer
     assert catalog.names() == ["z", "b"]
@@ -167,8 +160,8 @@ def test_an_alias_replaces_a_name():
 
 def test_an_alias_replaces_an_alias():
     """Both tools stay."""
-    catalog = Catalog(named("a", aliases=["x", "y"]))
-    newer = named("b", aliases=["x"])
+    catalog = Catalog(build_tool("a", aliases=["x", "y"]))
+    newer = build_tool("b", aliases=["x"])
     catalog.add(newer, replace=True)
     assert catalog["x"] is newer
     assert catalog["y"].name == "a"
@@ -184,7 +177,7 @@ def test_a_second_tool_for_the_same_function_is_renamed():
 
 
 def test_other_facts_about_the_same_function_are_refused():
-    """Somebody stated the first ones; changing them takes `replace`."""
+    """The author stated the first ones; changing them takes `replace`."""
     catalog = Catalog(Tool.described(read, destructive=True))
     with pytest.raises(DuplicateTool):
         catalog.add(Tool.described(read, read_only=True))
@@ -259,7 +252,7 @@ def test_a_reloaded_module_replaces_its_own_tools(write_module):
     """The new function, in the old one's place."""
     with default_catalog.isolated():
         module = importlib.import_module(write_module("reloaded_tools", SOURCE.format(version=1)))
-        default_catalog.add(named("after"))
+        default_catalog.add(build_tool("after"))
         first = module.reloaded
         write_module("reloaded_tools", SOURCE.format(version=2))
         module = importlib.reload(module)
@@ -314,13 +307,13 @@ def test_two_closures_of_one_function_are_refused():
 
 def test_what_happens_in_isolation_is_undone():
     """Additions, removals, aliases; whether the block ends well or not."""
-    catalog = Catalog(named("a", aliases=["b"]), named("c"))
+    catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c"))
     before = list(catalog)
 
     def disturb():
         with catalog.isolated() as inside:
             inside.remove("a")
-            inside.add(named("d"), named("b")).alias("e", "c")
+            inside.add(build_tool("d"), build_tool("b")).alias("e", "c")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -356,23 +349,23 @@ def test_adding_from_several_threads_loses_nothing():
     """Eight threads, fifty tools each; every thread's own in its order."""
     catalog = Catalog()
     start = threading.Barrier(8)
-    heard = []
-    catalog.subscribe(heard.append)
-    tools = [[named(f"t{thread}_{number}") for number in range(50)] for thread in range(8)]
+    changes = []
+    catalog.subscribe(changes.append)
+    tools = [[build_tool(f"t{thread}_{number}") for number in range(50)] for thread in range(8)]
 
     def add(mine):
         start.wait()
-        for each in mine:
-            catalog.add(each)
+        for member in mine:
+            catalog.add(member)
 
     threads = [threading.Thread(target=add, args=(mine,)) for mine in tools]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(catalog) == 400
     assert [name for name in catalog.names() if name.startswith("t3_")] == [f"t3_{number}" for number in range(50)]
-    assert sum(len(change.added) for change in heard) == 400
+    assert sum(len(change.added) for change in changes) == 400
 
 
 def test_one_of_many_threads_gets_the_name():
@@ -382,7 +375,7 @@ def test_one_of_many_threads_gets_the_name():
     refused = []
 
     def add():
-        mine = named("wanted")
+        mine = build_tool("wanted")
         start.wait()
         try:
             catalog.add(mine)
@@ -390,123 +383,17 @@ def test_one_of_many_threads_gets_the_name():
             refused.append(mine)
 
     threads = [threading.Thread(target=add) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(refused) == 7
     assert catalog["wanted"] not in refused
 
 
-# Entry points.
-
-
-@pytest.fixture
-def install(tmp_path, monkeypatch):
-    """Install a distribution with these entry points and modules, really."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    names = []
-
-    def install(name, points, **modules):
-        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        lines = [f"{point} = {target}" for point, target in points.items()]
-        (info / "entry_points.txt").write_text("\n".join(["[toolkit.tools]", *lines]))
-        for module, source in modules.items():
-            (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
-            names.append(module)
-        importlib.invalidate_caches()
-
-    yield install
-    for name in names:
-        sys.modules.pop(name, None)
-
-
-WEATHER = """
-    from toolkit import Catalog, tool
-
-    @tool(catalog=None, aliases=["sky"])
-    def weather(place: str) -> str:
-        "Say what the weather is like."
-
-    def plain(a: int):
-        "A plain function."
-
-    more = Catalog(plain).alias("simple", "plain")
-
-    class Service:
-        @tool
-        def serve(self):
-            "Serve."
-
-    service = Service()
-"""
-
-
-def test_discovering_adds_what_distributions_offer(install):
-    """A module, a function, a catalog, an object; each knows where it comes from."""
-    install("nice-weather", {"module": "weather_tools", "object": "weather_tools:service"}, weather_tools=WEATHER)
-    catalog = Catalog()
-    assert "weather_tools" not in sys.modules
-    assert catalog.discover() is catalog
-    assert sorted(catalog.names()) == ["plain", "serve", "weather"]
-    assert {tool.origin for tool in catalog} == {"dist:nice-weather"}
-    assert catalog["sky"].name == "weather"
-    assert catalog["simple"].name == "plain"
-    assert catalog["weather"].function.__tool__.origin == "python"
-
-
-def test_discovering_twice_changes_nothing(install):
-    """The same distributions offer the same tools."""
-    install("nice-weather", {"one": "weather_again:weather"}, weather_again=WEATHER)
-    catalog = Catalog().discover().discover()
-    assert catalog.names() == ["weather"]
-
-
-def test_a_broken_distribution_is_a_warning_and_the_others_are_added(install):
-    """Whatever is wrong with it, even that it wants to end the program."""
-    install(
-        "broken",
-        {
-            "missing": "weather_missing",
-            "raises": "weather_raises",
-            "exits": "weather_exits",
-            "none": "weather_none:Thing",
-        },
-        weather_raises="1 / 0",
-        weather_exits="raise SystemExit(1)",
-        weather_none="class Thing: ...",
-    )
-    install("fine", {"fine": "weather_fine:weather"}, weather_fine=WEATHER)
-    catalog = Catalog()
-    with pytest.warns(ToolkitWarning) as caught:
-        catalog.discover()
-    messages = sorted(str(each.message) for each in caught)
-    assert [message.split("'")[1] for message in messages] == ["exits", "missing", "none", "raises"]
-    assert all("of dist:broken was not added: " in message for message in messages)
-    assert all(each.filename == __file__ for each in caught)
-    assert catalog.names() == ["weather"]
-
-
-def test_a_tool_that_clashes_with_a_discovered_one_says_whose_it_is(install):
-    """Two authors may choose one name."""
-    install("nice-weather", {"one": "weather_clash:weather"}, weather_clash=WEATHER)
-    catalog = Catalog().discover()
-    with pytest.raises(DuplicateTool, match="weather_clash.weather from dist:nice-weather"):
-        catalog.add(named("weather"))
-
-
-def test_another_group_may_be_asked_for(install):
-    """A program may have entry points of its own."""
-    install("nice-weather", {"one": "weather_group:weather"}, weather_group=WEATHER)
-    assert not Catalog().discover("someone.elses")
-
-
 @pytest.mark.parametrize("odd", [None, [], 3, {}])
 def test_a_name_that_is_no_text_is_unknown(odd):
-    """Names come from models; whatever is asked for, the answer can be printed."""
+    """Names come from models; the answer to any name can be printed."""
     catalog = Catalog()
     assert catalog.get(odd) is None
     with pytest.raises(UnknownTool, match="unknown tool"):

@@ -89,7 +89,7 @@ def test_every_note_belongs_to_a_row():
 
 
 class Careless(Library):
-    """Run whatever is sent, in the event loop, and let what it raises through."""
+    """Run any call in the event loop, and let its exceptions through."""
 
     async def call(self, function, arguments):
         return Reply(str(function(*arguments.values())))

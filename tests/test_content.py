@@ -132,7 +132,7 @@ def test_a_part_has_a_text(part, text):
 
 
 @given(st.text(max_size=30))
-def test_whatever_is_called_a_uri_can_be_stored(text):
+def test_any_text_that_is_called_a_uri_can_be_stored(text):
     """A text is a URI or it is refused; nothing else happens."""
     if is_uri(text):
         assert part_from_json(ResourcePart(text).to_json()).uri == text

@@ -30,17 +30,17 @@ class GenericContext(Context, Generic[T]):
 
 
 def taking(hint, default=...):
-    """A function with a parameter `given` of this type, and its tool."""
+    """A function with a parameter `resource` of this type, and its tool."""
 
-    def take(sent: int, given=default, **more: int):
-        return sent, given, more
+    def take(sent: int, resource=default, **more: int):
+        return sent, resource, more
 
     if default is ...:
 
-        def take(given, sent: int, **more: int):
-            return sent, given, more
+        def take(resource, sent: int, **more: int):
+            return sent, resource, more
 
-    take.__annotations__["given"] = hint
+    take.__annotations__["resource"] = hint
     return take
 
 
@@ -68,49 +68,49 @@ HINTS = [
 IDS = [str(hint) for hint, _ in HINTS]
 
 
-@pytest.mark.parametrize(("hint", "wanted"), HINTS, ids=IDS)
-def test_what_is_given_is_not_in_the_schema(hint, wanted):
-    """Only what a model sends is described; the rest is listed for whoever runs the call."""
+@pytest.mark.parametrize(("hint", "kind"), HINTS, ids=IDS)
+def test_what_is_given_is_not_in_the_schema(hint, kind):
+    """The schema has only what a model sends; the other parameters are listed for the caller."""
     tool = Tool.of(taking(hint))
     assert list(tool.schema["properties"]) == ["sent"]
-    assert "given" not in json.dumps(tool.definition)
-    assert tool.signature.injected == {"given": wanted}
+    assert "resource" not in json.dumps(tool.definition)
+    assert tool.signature.injected == {"resource": kind}
 
 
-@pytest.mark.parametrize(("hint", "wanted"), HINTS, ids=IDS)
+@pytest.mark.parametrize(("hint", "kind"), HINTS, ids=IDS)
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
-def test_what_is_given_cannot_be_forged(hint, wanted, validation):
+def test_what_is_given_cannot_be_forged(hint, kind, validation):
     """An argument of that name is refused, also where the signature is open."""
     tool = Tool.of(taking(hint))
     assert tool.check({"sent": 1, "other": 2}, validation=validation) == {"sent": 1, "other": 2}
     with pytest.raises(BadArgs) as error:
-        tool.check({"sent": 1, "given": 2}, validation=validation)
-    assert [problem.path for problem in error.value.problems] == [("given",)]
+        tool.check({"sent": 1, "resource": 2}, validation=validation)
+    assert [problem.path for problem in error.value.problems] == [("resource",)]
 
 
 def test_a_forged_argument_is_refused_under_a_hand_written_schema_too():
-    """Whatever that schema lets through."""
+    """A hand-written schema cannot let it through."""
     tool = Tool.described(taking(Context), schema={"properties": {"sent": {"type": "integer"}}})
-    with pytest.raises(BadArgs, match="given"):
-        tool.check({"sent": 1, "given": 2})
+    with pytest.raises(BadArgs, match="resource"):
+        tool.check({"sent": 1, "resource": 2})
 
 
 def test_a_hand_written_schema_cannot_ask_for_what_is_given():
     """That would promise a model what is then refused."""
-    with pytest.raises(DefinitionError, match="does not take: given"):
-        Tool.described(taking(Context), schema={"properties": {"sent": {}, "given": {}}})
+    with pytest.raises(DefinitionError, match="does not take: resource"):
+        Tool.described(taking(Context), schema={"properties": {"sent": {}, "resource": {}}})
 
 
 def test_what_is_given_reaches_the_function():
     """By keyword, or by position where Python wants that."""
-    given = Database()
+    resource = Database()
 
-    def take(given: Inject[Database], /, sent: int, *rest: int):
-        return given, sent, rest
+    def take(resource: Inject[Database], /, sent: int, *rest: int):
+        return resource, sent, rest
 
     tool = Tool.of(take)
-    args, kwargs = tool.signature.bind({**tool.check({"sent": 1, "rest": [2]}), "given": given})
-    assert take(*args, **kwargs) == (given, 1, (2,))
+    args, kwargs = tool.signature.bind({**tool.check({"sent": 1, "rest": [2]}), "resource": resource})
+    assert take(*args, **kwargs) == (resource, 1, (2,))
 
 
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
@@ -130,27 +130,27 @@ def test_what_is_not_given_falls_back_to_its_default(validation):
 
 
 def test_what_a_partial_has_given_is_not_wanted():
-    """Somebody gave it already."""
-    given = functools.partial(taking(Inject[Database]), given=Database())
-    tool = Tool.of(given)
+    """The partial has its value already."""
+    partial = functools.partial(taking(Inject[Database]), resource=Database())
+    tool = Tool.of(partial)
     assert tool.signature.injected == {}
-    with pytest.raises(BadArgs, match="given"):
-        tool.check({"sent": 1, "given": 2})
+    with pytest.raises(BadArgs, match="resource"):
+        tool.check({"sent": 1, "resource": 2})
 
 
-@pytest.mark.parametrize("star", ["*given", "**given"])
+@pytest.mark.parametrize("star", ["*resource", "**resource"])
 def test_one_thing_cannot_be_given_many_times(star):
     """`*contexts: Context` is refused, with the remedy."""
     namespace = {"Context": Context}
     exec(f"def take({star}: Context): ...", namespace)
-    with pytest.raises(DefinitionError, match=r"parameter `given`: only one is given, so take it .* without \*"):
+    with pytest.raises(DefinitionError, match=r"parameter `resource`: only one is given, so take it .* without \*"):
         Tool.of(namespace["take"])
 
 
 @pytest.mark.parametrize("hint", [list[Context], Union[Context, int], dict[str, Context]])
 def test_a_context_inside_data_is_refused(hint):
     """A model cannot send one."""
-    with pytest.raises(DefinitionError, match="parameter `given`"):
+    with pytest.raises(DefinitionError, match="parameter `resource`"):
         Tool.of(taking(hint))
 
 

@@ -85,7 +85,7 @@ def test_a_request_comes_back_from_json_as_it_was(request):
     """Also through text, and with every field in it."""
     data = json.loads(json.dumps(request.to_json()))
     assert ApprovalRequest.from_json(data) == request
-    names = {each.name for each in fields(ApprovalRequest)}
+    names = {field.name for field in fields(ApprovalRequest)}
     # A request without these looks as before the fields existed, so that older seals and signatures still fit.
     missing = {name for name in ("edits", "questions", "answers", "cost") if not getattr(request, name)}
     missing |= {"alias"} if request.alias is None else set()
@@ -96,7 +96,7 @@ def test_a_request_comes_back_from_json_as_it_was(request):
 
 @given(REQUESTS, st.data())
 def test_what_is_not_a_request_is_refused_and_nothing_else_is_raised(request, data):
-    """One field with whatever value: either a request comes of it, or a `ValueError`."""
+    """Any value of one field gives either a request or a `ValueError`."""
     name = data.draw(st.sampled_from(sorted(request.to_json())))
     odd = {**request.to_json(), name: data.draw(values)}
     try:
@@ -147,7 +147,6 @@ def test_a_request_without_what_makes_it_one_is_refused(missing):
 
 @pytest.mark.parametrize("data", [None, [], "text", 5])
 def test_what_is_no_object_is_no_request(data):
-    """Whatever it is."""
     with pytest.raises(ValueError, match="cannot be read"):
         ApprovalRequest.from_json(data)
 
@@ -156,7 +155,7 @@ def test_every_request_has_an_id_of_its_own():
     """128 random bits, in hexadecimal."""
     ids = {ApprovalRequest(tool="t", call_id="c", reason="r").id for _ in range(1000)}
     assert len(ids) == 1000
-    assert {len(bytes.fromhex(each)) for each in ids} == {16}
+    assert {len(bytes.fromhex(request_id)) for request_id in ids} == {16}
 
 
 @pytest.mark.parametrize(
@@ -172,8 +171,8 @@ def test_a_decision_is_a_yes_or_a_no(decision, approved):
 
 def test_a_grant_is_the_same_in_other_words():
     """What is shown is for people."""
-    one: dict[str, Any] = {"tool": "t", "scope": "tool"}
-    assert Grant(**one, shown="always") == Grant(**one, shown="immer")
+    options: dict[str, Any] = {"tool": "t", "scope": "tool"}
+    assert Grant(**options, shown="always") == Grant(**options, shown="immer")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ GIVING = {
 @pytest.mark.parametrize("give", GIVING.values(), ids=GIVING)
 @pytest.mark.parametrize("kind", build_existing())
 def test_options_given_in_one_catalog_hold_there_only(kind, give):
-    """Of a function that exists already, whoever wrote it; the function itself is not changed."""
+    """This works for an existing function of any author; the function itself is not changed."""
     existing = build_existing()
     function = existing[kind]
     first, second, third = Catalog(), Catalog(), Catalog()
@@ -232,7 +232,7 @@ def test_options_on_the_definition_belong_to_the_function():
 
     second = Catalog(one, two, three, four, five)
     assert second.names() == ["one", "two", "three", "four", "five"]
-    assert all(made.facts.destructive for made in second)
+    assert all(member.facts.destructive for member in second)
 
 
 def test_options_without_a_catalog_belong_to_the_function():
@@ -401,7 +401,6 @@ def test_a_refused_function_is_left_alone():
 
 
 def test_a_class_body_only_describes():
-    """Whatever catalog is named there."""
     catalog = Catalog()
 
     class Service:

@@ -52,7 +52,7 @@ def our_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("toolkit")]
 
 
-def ended(threads: list[threading.Thread]) -> bool:
+def have_ended(threads: list[threading.Thread]) -> bool:
     """Whether *threads* end by themselves, and soon."""
     for thread in threads:
         thread.join(5)
@@ -64,11 +64,11 @@ def ended(threads: list[threading.Thread]) -> bool:
 
 async def test_an_unknown_name_is_answered_with_the_nearest(catalog):
     """The model can recover; hooks cannot lose the answer, and see no tool."""
-    seen = []
+    tools = []
 
     class Careless:
         def after(self, call, result):
-            seen.append(call.tool)
+            tools.append(call.tool)
             return call.tool.facts
 
     class Tagging:
@@ -79,11 +79,10 @@ async def test_an_unknown_name_is_answered_with_the_nearest(catalog):
     assert result.kind == "not_found"
     assert result.text.startswith("error: unknown tool `ad`; did you mean `add`?")
     assert result.text.endswith("(tagged)")
-    assert (result.call_id, result.tool, result.attempts, seen) == ("7", "ad", 0, [None])
+    assert (result.call_id, result.tool, result.attempts, tools) == ("7", "ad", 0, [None])
 
 
 async def test_a_cancellation_passes_through_the_hooks_of_an_unknown_name(catalog):
-    """Only what nobody asked for is left out."""
 
     class Hanging:
         async def after(self, call, result):
@@ -123,11 +122,11 @@ async def test_the_catalog_is_followed_as_it_changes(catalog):
 
 async def test_a_call_can_be_given_as_one_object(catalog):
     """What stands beside it fills what it leaves open; the caller's object stays as it was."""
-    seen = []
+    calls = []
 
     class Watch:
         def before(self, call):
-            seen.append((call.id, call.session_key, call.principal, call.turn, call.metadata))
+            calls.append((call.id, call.session_key, call.principal, call.turn, call.metadata))
             call.metadata["spoilt"] = True
             return Proceed()
 
@@ -135,17 +134,17 @@ async def test_a_call_can_be_given_as_one_object(catalog):
     dispatcher = Dispatcher(catalog, hooks=[Watch()])
     result = await dispatcher.call(call, session=Session(id="s", principal="ada"), id="8")
     assert (result.value, result.call_id) == (3, "7")
-    assert seen == [("7", "s", "ada", 3, {"k": 1, "spoilt": True})]
+    assert calls == [("7", "s", "ada", 3, {"k": 1, "spoilt": True})]
     assert (call.metadata, call.session, call.tool) == ({"k": 1}, None, None)
 
 
 async def test_the_principal_of_the_call_wins_over_the_sessions(catalog):
     """Given with the call, or on it, or by the session."""
-    seen = []
+    principals = []
 
     class Watch:
         def before(self, call):
-            seen.append(call.principal)
+            principals.append(call.principal)
             return Proceed()
 
     dispatcher, session = Dispatcher(catalog, hooks=[Watch()]), Session(principal="ada")
@@ -155,7 +154,7 @@ async def test_the_principal_of_the_call_wins_over_the_sessions(catalog):
     await dispatcher.call(ToolCall("add", arguments, principal="eve"), session=session, principal="bob")
     await dispatcher.call_many([("add", arguments)], session=session, principal="bob")
     await dispatcher.call_many([("add", arguments)], session=session)
-    assert seen == ["ada", "bob", "eve", "bob", "ada"]
+    assert principals == ["ada", "bob", "eve", "bob", "ada"]
 
 
 async def test_a_name_may_be_any_kind_of_text(catalog):
@@ -268,7 +267,7 @@ def test_one_background_loop_serves_all_sync_calls(catalog):
     dispatcher.close()
 
 
-def test_a_dispatcher_that_nobody_closed_leaves_no_thread(catalog):
+def test_an_unclosed_dispatcher_leaves_no_thread(catalog):
     """Its background loop ends when it is gone, and what was begun there is cancelled and may clean up."""
     ended = []
 
@@ -382,7 +381,7 @@ def test_who_is_interrupted_while_waiting_cancels_the_call():
 
 
 def test_a_call_that_is_closed_under_way_says_so(catalog):
-    """Whoever waits for it is not left waiting."""
+    """The caller that waits for it gets an error."""
     started = threading.Event()
 
     @catalog.tool
@@ -391,20 +390,20 @@ def test_a_call_that_is_closed_under_way_says_so(catalog):
         started.set()
         await asyncio.Event().wait()
 
-    dispatcher, heard = Dispatcher(catalog), []
+    dispatcher, errors = Dispatcher(catalog), []
 
     def wait() -> None:
         try:
             dispatcher.call_sync("hang")
         except RuntimeError as error:
-            heard.append(str(error))
+            errors.append(str(error))
 
     waiting = threading.Thread(target=wait)
     waiting.start()
     assert started.wait(5)
     dispatcher.close()
     waiting.join(5)
-    assert heard == ["the dispatcher is closed"]
+    assert errors == ["the dispatcher is closed"]
 
 
 def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
@@ -419,7 +418,7 @@ def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
     assert dispatcher.call_sync("close").kind == "failed"
     threads = [thread for thread in our_threads() if thread not in before]
     dispatcher.close()
-    assert ended(threads)
+    assert have_ended(threads)
 
 
 # The end.
@@ -433,7 +432,7 @@ async def test_closing_ends_threads_and_loops(catalog):
         assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
         threads = [thread for thread in our_threads() if thread not in before]
         assert len(threads) == 2
-    assert ended(threads)
+    assert have_ended(threads)
     dispatcher.close()
 
 
@@ -456,12 +455,12 @@ def test_a_closed_background_loop_takes_no_work():
         background.wait_for(lambda: asyncio.sleep(0))
 
 
-def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
+def test_an_unclosed_dispatcher_leaves_nothing_behind(catalog):
     """Neither idle threads nor a listener of the catalog."""
     before = our_threads()
     dispatcher = Dispatcher(catalog)
     asyncio.run(dispatcher.call("shout", {"text": "hi"}))
-    gone, threads = weakref.ref(dispatcher), [thread for thread in our_threads() if thread not in before]
+    reference, threads = weakref.ref(dispatcher), [thread for thread in our_threads() if thread not in before]
     assert threads
     del dispatcher
     for thread in threads:
@@ -471,8 +470,8 @@ def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
             thread.join(0.01)
             if not thread.is_alive():
                 break
-    assert gone() is None
-    assert ended(threads)
+    assert reference() is None
+    assert have_ended(threads)
     assert not catalog._listeners
 
 

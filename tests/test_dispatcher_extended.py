@@ -165,7 +165,7 @@ async def test_permissions_that_are_added_do_not_settle_what_the_first_asks(cata
 
     first = Dispatcher(catalog)
     extended = first.extended(permissions=Permissions("bypass", ["allow launch"]))
-    assert [(await each.call("launch")).kind for each in (first, extended)] == ["waiting", "waiting"]
+    assert [(await instance.call("launch")).kind for instance in (first, extended)] == ["waiting", "waiting"]
 
 
 async def test_an_added_rule_opens_no_port(catalog):
@@ -263,7 +263,7 @@ async def test_calls_that_cannot_be_stopped_are_counted_together(catalog):
     first = Dispatcher(catalog)
     extended = first.extended()
     assert (await extended.call("hang")).kind == "timeout"
-    assert [(each.abandoned, each.abandoned_threads) for each in (first, extended)] == [(1, 1), (1, 1)]
+    assert [(instance.abandoned, instance.abandoned_threads) for instance in (first, extended)] == [(1, 1), (1, 1)]
     release.set()
     await until(lambda: first.abandoned == 0)
     first.close()
@@ -279,8 +279,8 @@ def test_both_have_one_loop_for_sync_callers(dispatcher):
         loops.append(asyncio.get_running_loop())
 
     extended = dispatcher.extended()
-    for each in (extended, dispatcher):
-        assert each.call_sync("note").kind == "ok"
+    for instance in (extended, dispatcher):
+        assert instance.call_sync("note").kind == "ok"
     assert loops[0] is loops[1]
 
 
@@ -323,10 +323,10 @@ async def test_closing_the_first_closes_both(catalog):
 async def test_the_threads_last_as_long_as_the_extension(catalog):
     """A caller need not keep the first."""
     first = Dispatcher(catalog)
-    gone, extended = weakref.ref(first), first.extended()
+    reference, extended = weakref.ref(first), first.extended()
     del first
     gc.collect()
-    assert gone() is None
+    assert reference() is None
     assert (await extended.call("shout", {"text": "hi"})).text == "HI"
     assert extended.call_sync("shout", {"text": "hi"}).text == "HI"
 

@@ -25,7 +25,7 @@ from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, find_neares
         ((None,), "['None']"),
         (("a",) * 20, ".".join(["a"] * 16) + "..."),
     ],
-    ids=lambda each: str(each)[:12],
+    ids=lambda value: str(value)[:12],
 )
 def test_a_path_is_written_as_a_person_would(path, where):
     """Plain keys with dots, others in brackets, nothing endless."""
@@ -34,11 +34,11 @@ def test_a_path_is_written_as_a_person_would(path, where):
 
 def test_a_problem_is_worded_when_read():
     """Words are made once, and only if someone reads them."""
-    made = []
-    problem = Problem(lambda: made.append(1) or "wrong", ("a",))
-    assert made == []
+    calls = []
+    problem = Problem(lambda: calls.append(1) or "wrong", ("a",))
+    assert calls == []
     assert [problem.message, str(problem), str(problem.below("b", 0))] == ["wrong", "a: wrong", "b[0].a: wrong"]
-    assert made == [1]
+    assert calls == [1]
 
 
 def test_a_long_message_is_cut():
@@ -55,25 +55,25 @@ def test_problems_are_values():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "problems",
     ["wrong", Problem("wrong"), [Problem("wrong")], lambda: [Problem("wrong")]],
     ids=["text", "problem", "list", "function"],
 )
-def test_bad_args_takes_problems_in_any_form(given):
+def test_bad_args_takes_problems_in_any_form(problems):
     """A message, a problem, several, or a function that words them."""
-    error = BadArgs(given)
+    error = BadArgs(problems)
     assert error.problems == (Problem("wrong"),)
     assert str(error) == "wrong"
 
 
 def test_bad_args_words_its_problems_once():
     """The function is not asked before someone reads, and not twice."""
-    asked = []
-    error = BadArgs(lambda: asked.append(1) or [Problem("a"), Problem("b")])
-    assert asked == []
+    calls = []
+    error = BadArgs(lambda: calls.append(1) or [Problem("a"), Problem("b")])
+    assert calls == []
     assert str(error) == "a; b"
     assert error.problems == error.problems
-    assert asked == [1]
+    assert calls == [1]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_other_errors_can_be_copied_and_pickled(again):
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "found"),
+    ("name", "candidates", "matches"),
     [
         ("raed", ["write", "read"], ["read"]),
         ("readFile", ["read_file", "write_file"], ["read_file", "write_file"]),
@@ -121,12 +121,12 @@ def test_other_errors_can_be_copied_and_pickled(again):
         ("read", [], []),
         ("x5", [f"x{n}" for n in range(10_000)], ["x5"]),
     ],
-    ids=lambda each: str(each)[:12],
+    ids=lambda value: str(value)[:12],
 )
-def test_near_names_are_found(name, known, found):
+def test_near_names_are_found(name, candidates, matches):
     """Case and separators do not count, letters may be swapped, junk is near to nothing."""
-    assert find_nearest(name, known)[: len(found)] == found
-    assert bool(find_nearest(name, known)) is bool(found)
+    assert find_nearest(name, candidates)[: len(matches)] == matches
+    assert bool(find_nearest(name, candidates)) is bool(matches)
 
 
 VERBS = ["get", "list", "create", "update", "remove", "send", "find", "count", "merge", "split"]
@@ -136,10 +136,10 @@ NOUNS = ["weather", "invoice", "customer", "branch", "commit", "folder", "archiv
 @given(number=st.integers(0, 1_999), at=st.integers(0, 20), letter=st.sampled_from("abcxyz_"))
 def test_one_slip_in_one_of_many_names_is_seen(number, at, letter):
     """Only the likeliest of a long list are compared letter by letter, and the right one is always among them."""
-    known = [f"{VERBS[index % 10]}_{NOUNS[index // 10 % 10]}_{index}" for index in range(2_000)]
-    name = known[number]
+    candidates = [f"{VERBS[index % 10]}_{NOUNS[index // 10 % 10]}_{index}" for index in range(2_000)]
+    name = candidates[number]
     slipped = name[: at % len(name)] + letter + name[at % len(name) + 1 :]
-    best = SequenceMatcher(None, fold(slipped), fold(find_nearest(slipped, known)[0])).ratio()
+    best = SequenceMatcher(None, fold(slipped), fold(find_nearest(slipped, candidates)[0])).ratio()
     assert best >= SequenceMatcher(None, fold(slipped), fold(name)).ratio() - 0.05
 
 

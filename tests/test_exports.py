@@ -90,8 +90,8 @@ def test_the_exports_are_these():
 
 def test_the_root_binds_nothing_else():
     """What is not exported is a module or private."""
-    found = {name: getattr(toolkit, name) for name in [*EXPORTS, *vars(toolkit)]}
-    public = {name for name, value in found.items() if name[0] != "_" and not isinstance(value, types.ModuleType)}
+    bindings = {name: getattr(toolkit, name) for name in [*EXPORTS, *vars(toolkit)]}
+    public = {name for name, value in bindings.items() if name[0] != "_" and not isinstance(value, types.ModuleType)}
     assert public - {"annotations", "Any", "TYPE_CHECKING"} == set(EXPORTS)
 
 

@@ -152,17 +152,17 @@ def test_none_means_not_stated():
 def test_lists_are_kept_apart_from_their_giver():
     """Changing the list afterwards changes nothing."""
     aliases = ["a"]
-    kept = facts(aliases=aliases)
+    record = facts(aliases=aliases)
     aliases.append("b")
-    assert kept.aliases == ("a",)
+    assert record.aliases == ("a",)
 
 
 def test_facts_that_are_data_are_plain_json():
     """Functions and metadata stay behind."""
     assert facts(cost=Decimal("0.05")).as_json()["cost"] == 0.05
     assert facts(cost=function).as_json()["cost"] == "by arguments"
-    shown = facts(read_only=True, aliases=["a"], group="g", search_hint="h", version="1", metadata={"x": object()})
-    assert json.loads(json.dumps(shown.as_json())) == {
+    record = facts(read_only=True, aliases=["a"], group="g", search_hint="h", version="1", metadata={"x": object()})
+    assert json.loads(json.dumps(record.as_json())) == {
         "read_only": True,
         "destructive": False,
         "idempotent": True,

@@ -26,16 +26,16 @@ TEST = "def test_{name}(folder):\n    (folder / '{name}').touch()\n    assert le
 def test_a_file_is_taken_by_one_worker(tmp_path):
     (tmp_path / LIST).write_text("".join(f"test_{number}.py\n" for number in range(5)))
     first, second = take_files(tmp_path), take_files(tmp_path)
-    taken = [next(first), next(second), next(second), *first, *second]
-    assert taken == [f"test_{number}.py" for number in range(5)]
+    files = [next(first), next(second), next(second), *first, *second]
+    assert files == [f"test_{number}.py" for number in range(5)]
 
 
 def test_a_worker_stays_in_a_folder_and_helps_in_others_when_all_have_begun(tmp_path):
     files = ["a/test_1.py", "b/test_2.py", "a/test_3.py", "b/test_4.py", "test_5.py", "b/test_6.py"]
     (tmp_path / LIST).write_text("".join(f"{HERE}/{file}\n" for file in files))
     first, second = take_files(tmp_path), take_files(tmp_path)
-    taken = [Path(next(worker)).stem for worker in (first, second, first, first, first, second)]
-    assert taken == ["test_1", "test_2", "test_3", "test_5", "test_4", "test_6"]
+    stems = [Path(next(worker)).stem for worker in (first, second, first, first, first, second)]
+    assert stems == ["test_1", "test_2", "test_3", "test_5", "test_4", "test_6"]
     assert [*first, *second] == []
 
 

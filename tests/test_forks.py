@@ -148,18 +148,18 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
     settings, background = dispatcher.settings, dispatcher._background
     locks = [background._lock, settings.abandoned._lock, stats._lock, cache._lock]
     locks += [pool._condition for pool in settings.pools]
-    held, done = threading.Event(), threading.Event()
+    lock_held, done = threading.Event(), threading.Event()
 
     def hold():
         with contextlib.ExitStack() as stack:
             for lock in locks:
                 stack.enter_context(lock)
-            held.set()
+            lock_held.set()
             done.wait(60)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(10)
+    assert lock_held.wait(10)
     try:
 
         def call():
@@ -174,7 +174,7 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
 
 
 @contextlib.contextmanager
-def held(*locks):
+def hold_locks(*locks):
     """In the block another thread holds *locks*."""
     holding, done = threading.Event(), threading.Event()
 
@@ -201,23 +201,23 @@ def use_catalog(catalog):
     catalog.prefixed("x_").subscribe(changes.append)
     catalog.alias("plus", "add")
     catalog.remove("double")
-    return [found.tool.name for found in catalog.search("add")], len(changes)
+    return [hit.tool.name for hit in catalog.search("add")], len(changes)
 
 
 def test_a_catalog_that_was_locked_can_be_changed_and_searched_in_a_child(catalog):
     """Neither its own lock nor those of its index stop the child."""
     catalog.search("add")
     finder = catalog._finder
-    with held(catalog._lock, finder._lock, finder._index._lock):
+    with hold_locks(catalog._lock, finder._lock, finder._index._lock):
         assert run_in_child(lambda: use_catalog(catalog)) == "(['add'], 1)"
     assert use_catalog(catalog) == (["add"], 1)
 
 
 def test_a_listener_of_a_view_that_was_being_told_hears_of_changes_in_a_child(catalog):
     """The thread that was telling it stayed in the parent."""
-    told, go, entered = [], threading.Event(), threading.Event()
+    changes, go, entered = [], threading.Event(), threading.Event()
     view = catalog.filtered(lambda tool: not entered.is_set() or go.wait(60))
-    view.subscribe(told.append)
+    view.subscribe(changes.append)
 
     def change():
         entered.set()
@@ -232,7 +232,7 @@ def test_a_listener_of_a_view_that_was_being_told_hears_of_changes_in_a_child(ca
         def call():
             go.set()
             catalog.remove("add")
-            return len(told)
+            return len(changes)
 
         assert run_in_child(call) == "1"
     finally:
@@ -281,7 +281,7 @@ def test_approvals_in_memory_that_were_locked_can_be_answered_in_a_child():
         settled = store.settle(request.id, Settlement("denied", by=None, now=1.0))
         return settled, store.get(request.id).state, store._bytes > 0, len(store.pending()), store.purge(before=2.0)
 
-    with held(store._lock, store._seal._lock):
+    with hold_locks(store._lock, store._seal._lock):
         assert run_in_child(answer) == "(True, 'denied', True, 0, 1)"
 
 
@@ -313,7 +313,7 @@ def use_prompt():
 )
 def test_a_lock_of_a_module_that_was_held_is_open_in_a_child(lock, use, answer):
     """There is one for all, so one thread would stop every child."""
-    with held(lock):
+    with hold_locks(lock):
         assert run_in_child(use) == answer
 
 
@@ -335,14 +335,14 @@ def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_p
     ledger, pages, jobs = Ledger(Budget(), 10), PageCache(max_pages=1, clock=lambda: 0.0), SessionJobs()
     standings, display, session = StartStates(Workspace(tmp_path)), AgentDisplay(), Session()
     call = ToolCall("bash", {}, "c1", session)
-    locks = [each._lock for each in (ledger, pages, jobs, standings, display)]
+    locks = [owner._lock for owner in (ledger, pages, jobs, standings, display)]
 
     def use():
         with display._lock:
             standings.preflight({"command": "ls"}, call)
         return ledger.take_retry(), pages.get("x"), jobs.all(), shell_of(session, str(tmp_path)).cwd == str(tmp_path)
 
-    with held(*locks, shells_module._SHELL_LOCK):
+    with hold_locks(*locks, shells_module._SHELL_LOCK):
         assert run_in_child(use) == "(None, None, [], True)"
     end_shells(session)
 
@@ -351,7 +351,7 @@ def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
     """Another thread was in the middle of it."""
     library = Skills(Catalog(), tmp_path, check_seconds=0)
     library._is_checking = True
-    with held(library._lock):
+    with hold_locks(library._lock):
         assert run_in_child(lambda: (library.refresh(), library._is_checking, len(library.table.tools) >= 0)) == (
             "(None, False, True)"
         )
@@ -360,7 +360,7 @@ def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="only Python 3.11 locks cached properties")
 def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
     """One lock stands for the property of every object."""
-    with held(*(vars(Args)[name].lock for name in ("words", "options"))):
+    with hold_locks(*(vars(Args)[name].lock for name in ("words", "options"))):
         words = run_in_child(lambda: Args(parse_script("rm -rf x").commands[0]).words)
         assert words == "('-rf', 'x')"
 

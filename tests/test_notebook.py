@@ -32,9 +32,9 @@ async def test_the_snippets_work_where_a_loop_runs(page):
 @pytest.mark.anyio
 async def test_the_first_example_works_where_a_loop_runs(capsys):
     """It prints what the page shows, in the thread of the loop."""
-    cells, shown = _read_readme()
+    cells, output = _read_readme()
     exec(compile(cells[0], "README.md", "exec"), {"__name__": "notebook"})
-    assert capsys.readouterr().out == shown
+    assert capsys.readouterr().out == output
 
 
 def _read_readme() -> tuple[list[str], str]:
@@ -49,12 +49,12 @@ def test_the_readme_works_in_a_real_kernel():
     """Cell by cell, in the kernel that Jupyter starts; the first cell prints what the page shows."""
     pytest.importorskip("ipykernel", reason="a real notebook needs ipykernel, which is in no dependency group")
     manager = pytest.importorskip("jupyter_client.manager", reason="a real notebook needs jupyter_client")
-    cells, shown = _read_readme()
+    cells, output = _read_readme()
     awaiting = 'assert (await dispatcher.call("refund", right)).kind == "waiting"'  # the async method works there too
     kernel, client = manager.start_new_kernel(kernel_name="python3", cwd=str(ROOT))
     try:
         assert _execute(client, "import asyncio; print(asyncio.get_running_loop().is_running())") == "True\n"
-        assert _execute(client, cells[0]) == shown
+        assert _execute(client, cells[0]) == output
         assert [_execute(client, cell) for cell in [*cells[1:], awaiting]] == [""] * len(cells)
     finally:
         client.stop_channels()

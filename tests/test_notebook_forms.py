@@ -24,7 +24,7 @@ def add(a: int, b: int) -> int:
 def make_values():
     """Return one value of each class that people look at."""
     run = Agent(ScriptedProvider(["Three.\n" * 50]), catalog).run_sync("How many?")
-    many = Catalog([Tool.from_schema(f"tool_{number}", "Do it.", {}, lambda given: 1) for number in range(300)])
+    many = Catalog([Tool.from_schema(f"tool_{number}", "Do it.", {}, lambda arguments: 1) for number in range(300)])
     return [catalog["add"], catalog, many, Dispatcher(add).call_sync("add", {"a": 1, "b": 2}), run]
 
 
@@ -38,7 +38,7 @@ def test_a_value_is_one_line_of_text(value):
 def test_a_tool_names_the_facts_that_are_set():
     """And where it comes from, if that is not this program."""
     assert repr(catalog["add"]) == "<Tool add, read_only>"
-    foreign = Tool.from_schema("stars", "Count stars.", {}, lambda given: 1, origin="mcp:github", destructive=True)
+    foreign = Tool.from_schema("stars", "Count stars.", {}, lambda arguments: 1, origin="mcp:github", destructive=True)
     assert repr(foreign) == "<Tool stars, destructive, mcp:github>"
 
 

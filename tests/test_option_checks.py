@@ -10,7 +10,7 @@ from toolkit._option_checks import check_option_types, require_list
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("value", "words"),
     [
         ("/", "`folders` is a list of folders, got one: write ['/']"),
         (Path("/srv"), "`folders` is a list of folders, got one: write [Path('/srv')]"),
@@ -19,17 +19,17 @@ from toolkit._option_checks import check_option_types, require_list
         (None, "`folders` is a list of folders, got None; for none write []"),
     ],
 )
-def test_one_alone_is_told_how_to_be_a_list(given, words):
+def test_one_alone_is_told_how_to_be_a_list(value, words):
     """Text is never taken for a list of letters."""
     with pytest.raises(TypeError) as caught:
-        require_list(given, "folders", "folders")
+        require_list(value, "folders", "folders")
     assert str(caught.value) == words
 
 
-@pytest.mark.parametrize("given", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}.keys()])
-def test_whatever_holds_several_is_listed(given):
+@pytest.mark.parametrize("value", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}.keys()])
+def test_any_iterable_of_values_is_listed(value):
     """Also what can be read only once."""
-    assert require_list(given, "names") == ["a", "b"]
+    assert require_list(value, "names") == ["a", "b"]
 
 
 def test_what_something_holds_is_not_in_the_message():

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def shown():
+def output():
     """What each example printed, run once."""
     names = ("07_permissions.py", "08_approval_in_a_web_app.py")
     return {name[:2]: _run_example(EXAMPLES / name) for name in names}
@@ -44,32 +44,32 @@ def _run_example(example: Path) -> str:
         ("write ../elsewhere.txt", ["safety", "safety", "safety"]),
     ],
 )
-def test_the_table_of_the_demo_is_that_of_the_modes(shown, call, kinds):
+def test_the_table_of_the_demo_is_that_of_the_modes(output, call, kinds):
     """Plan, default and auto mode make of each call what the design's table says."""
     [row] = [
-        line.split() for line in shown["07"].splitlines() if re.fullmatch(rf"( +\w+){{3}} +{re.escape(call)}", line)
+        line.split() for line in output["07"].splitlines() if re.fullmatch(rf"( +\w+){{3}} +{re.escape(call)}", line)
     ]
     assert row[:3] == kinds
 
 
-def test_the_demo_shows_a_diff_and_asks_again_with_another(shown):
+def test_the_demo_shows_a_diff_and_asks_again_with_another(output):
     """A file that changed after the person looked is shown again as it is then."""
-    diffs = re.findall(r"(?:      \| .*\n)+", shown["07"])
+    diffs = re.findall(r"(?:      \| .*\n)+", output["07"])
     assert [("-Drink." in diff, "+Wait less." in diff) for diff in diffs] == [(False, True), (True, True)]
 
 
-def test_a_request_of_one_worker_is_answered_in_another(shown):
+def test_a_request_of_one_worker_is_answered_in_another(output):
     """Pending, listed after the restart, not for another user, approved, and not twice."""
-    assert re.findall(r"^ {8}(\d{3}) ", shown["08"], re.MULTILINE) == ["202", "200", "404", "200", "409"]
+    assert re.findall(r"^ {8}(\d{3}) ", output["08"], re.MULTILINE) == ["202", "200", "404", "200", "409"]
 
 
-def test_the_money_goes_back_once(shown):
-    """The ledger has one line, whatever happened to workers and answers."""
-    ledger = shown["08"].partition("In the ledger\n")[2].partition("In the audit log")[0]
+def test_the_money_goes_back_once(output):
+    """The ledger has one line, also after a worker or an answer was lost."""
+    ledger = output["08"].partition("In the ledger\n")[2].partition("In the audit log")[0]
     assert ledger.split("\n") == ["    A-17: 40 euros", ""]
 
 
-def test_another_user_learns_nothing_of_a_request(shown):
-    """Whose request it is, or that there is one, is not told to somebody else."""
-    [answer] = re.findall(r"bob: .*\n +(404 .*)", shown["08"])
+def test_another_user_learns_nothing_of_a_request(output):
+    """The answer tells another user neither the owner of the request nor that it exists."""
+    [answer] = re.findall(r"bob: .*\n +(404 .*)", output["08"])
     assert "ada" not in answer

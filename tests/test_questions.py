@@ -60,11 +60,11 @@ def test_what_is_no_answered_question_is_refused(data, words):
 
 def test_a_question_to_a_program_keeps_its_request():
     """The other questions have the form that they always had."""
-    asked = Question(key="a", message="A?", schema={}, request={"method": "roots/list", "params": {}})
-    assert Question.from_json(asked.to_json()) == asked
+    question = Question(key="a", message="A?", schema={}, request={"method": "roots/list", "params": {}})
+    assert Question.from_json(question.to_json()) == question
     assert "request" not in ASKED.to_json()
     with pytest.raises(ValueError, match="has a method and parameters"):
-        Question.from_json({**asked.to_json(), "request": {"params": {}}})
+        Question.from_json({**question.to_json(), "request": {"params": {}}})
 
 
 def test_a_group_of_questions_is_one():

@@ -63,13 +63,13 @@ def test_code_fits_beside_a_page(name):
 def test_the_first_example_runs_as_pasted(tmp_path):
     """In a file of its own, in an empty folder, it prints what the page shows, and nothing else."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    example, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[:2]
+    example, output = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[:2]
     script = tmp_path / "example.py"
     script.write_text(example, encoding="utf-8")
     command = [sys.executable, "-W", "error", str(script)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
-    assert (run.returncode, run.stdout, run.stderr) == (0, shown, "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, output, "")
 
 
 def test_the_documentation_begins_with_the_first_screen_of_the_readme():
@@ -164,14 +164,14 @@ def test_every_field_is_in_the_reference(record):
 
 def test_the_start_page_leads_to_every_other_page():
     """A newcomer finds each page from there, or from a page that it leads to."""
-    seen, waiting = set(), ["start.md"]
+    visited, waiting = set(), ["start.md"]
     while waiting:
         page = waiting.pop()
-        if page not in seen:
-            seen.add(page)
+        if page not in visited:
+            visited.add(page)
             links = re.findall(r"\]\((?!https?:)([\w-]+\.md)", (ROOT / "docs" / page).read_text(encoding="utf-8"))
             waiting += links
-    assert {page.name for page in PAGES} - {"README.md"} <= seen
+    assert {page.name for page in PAGES} - {"README.md"} <= visited
 
 
 def test_every_built_in_hook_is_in_the_table():

@@ -36,7 +36,7 @@ def make_classes(options: dict[str, Any]) -> list[type]:
             names: list[str] = field(default_factory=list, compare=False)
             hidden: int = field(default=3, repr=False)
             area: int = field(init=False, default=1, hash=False)
-            kept: int = field(init=False, default=2)
+            fixed: int = field(init=False, default=2)
 
             def __post_init__(self) -> None:
                 object.__setattr__(self, "area", self.x * self.y)
@@ -50,10 +50,10 @@ def make_classes(options: dict[str, Any]) -> list[type]:
     return [make(dataclass), make(record)]
 
 
-def describe(what: Any) -> Any:
+def describe(action: Any) -> Any:
     """Return the value of *what*, or its error in words."""
     try:
-        return what()
+        return action()
     except (TypeError, AttributeError) as error:
         return type(error), str(error)
 
@@ -65,10 +65,10 @@ def without_address(text: str) -> str:
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_record_is_the_dataclass_of_its_options(options):
     """In its signature, its texts, its comparisons, its copies and its errors."""
-    seen = []
+    behaviours = []
     for cls in make_classes(options):
-        one, same, other = cls(x=1, y=2), cls(x=1, y=2, names=["a"]), cls(x=2)
-        seen.append(
+        instance, same, other = cls(x=1, y=2), cls(x=1, y=2, names=["a"]), cls(x=2)
+        behaviours.append(
             [
                 cls.__doc__,
                 str(inspect.signature(cls)),
@@ -76,18 +76,18 @@ def test_a_record_is_the_dataclass_of_its_options(options):
                 cls.__init__.__qualname__,
                 cls.__init__.__annotations__,
                 getattr(cls, "__match_args__", None),
-                [repr(each) for each in dataclasses.fields(cls)],
+                [repr(member) for member in dataclasses.fields(cls)],
                 without_address(repr(cls.__dataclass_params__)),
                 getattr(cls, "__slots__", None),
-                hasattr(one, "__dict__"),
-                dataclasses.asdict(one),
-                without_address(repr(one)),
-                [one == same, one == other, one == 1, one != same],
-                describe(lambda: hash(one) == hash(same)),  # noqa: B023 -- called at once
-                describe(lambda: setattr(one, "x", 3)),  # noqa: B023 -- called at once
+                hasattr(instance, "__dict__"),
+                dataclasses.asdict(instance),
+                without_address(repr(instance)),
+                [instance == same, instance == other, instance == 1, instance != same],
+                describe(lambda: hash(instance) == hash(same)),  # noqa: B023 -- called at once
+                describe(lambda: setattr(instance, "x", 3)),  # noqa: B023 -- called at once
                 # `dataclass` fails in another way for frozen classes with slots, which is a bug of Python 3.11.
-                describe(lambda: options["slots"] or setattr(one, "unknown", 3)),  # noqa: B023 -- called at once
-                describe(lambda: delattr(one, "y")),  # noqa: B023 -- called at once
+                describe(lambda: options["slots"] or setattr(instance, "unknown", 3)),  # noqa: B023 -- called at once
+                describe(lambda: delattr(instance, "y")),  # noqa: B023 -- called at once
                 describe(lambda: cls()),  # noqa: B023 -- called at once
                 describe(lambda: cls(1, 2, 3, 4, 5)),  # noqa: B023 -- called at once
                 describe(lambda: cls(1, z=1)),  # noqa: B023 -- called at once
@@ -97,7 +97,7 @@ def test_a_record_is_the_dataclass_of_its_options(options):
                 other.double,
             ]
         )
-    assert seen[0] == seen[1]
+    assert behaviours[0] == behaviours[1]
 
 
 @record(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def test_a_frozen_record_with_slots_survives_pickling():
 
 def test_what_the_class_defines_stays():
     """As in a dataclass, where `__eq__` alone does not take the hash away."""
-    seen = []
+    behaviours = []
     for decorate in (dataclass, record):
 
         @decorate(frozen=True)
@@ -128,8 +128,8 @@ def test_what_the_class_defines_stays():
             def __repr__(self) -> str:
                 return "own"
 
-        seen.append((repr(Own(1)), Own(1) == Own(2), hash(Own(1)) == hash(Own(1))))
-    assert seen[0] == seen[1] == ("own", True, True)
+        behaviours.append((repr(Own(1)), Own(1) == Own(2), hash(Own(1)) == hash(Own(1))))
+    assert behaviours[0] == behaviours[1] == ("own", True, True)
 
 
 def test_a_class_may_keep_its_own_hash_and_init():
@@ -173,7 +173,7 @@ def test_subclasses_of_records_are_records():
 
 def test_a_record_may_have_annotations_that_are_no_fields():
     """`ClassVar`, `InitVar` and `KW_ONLY` mean what they mean in a dataclass, and all annotations stay as written."""
-    seen = []
+    behaviours = []
     for decorate in (dataclass, record):
 
         @decorate(slots=True)
@@ -188,9 +188,9 @@ def test_a_record_may_have_annotations_that_are_no_fields():
                 self.x += start
 
         fields = [(part.name, part.type, part.kw_only) for part in dataclasses.fields(Mixed)]
-        seen.append((Mixed(1, 2, y=["a"]).x, Mixed.shared, fields, Mixed.__annotations__))
-    assert seen[0] == seen[1]
-    assert (seen[1][0], seen[1][3]["x"]) == (3, "int")
+        behaviours.append((Mixed(1, 2, y=["a"]).x, Mixed.shared, fields, Mixed.__annotations__))
+    assert behaviours[0] == behaviours[1]
+    assert (behaviours[1][0], behaviours[1][3]["x"]) == (3, "int")
 
 
 def test_a_record_may_have_a_weak_reference():

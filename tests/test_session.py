@@ -44,7 +44,7 @@ def test_all_of_them_can_be_had_in_the_order_of_the_catalog(catalog):
 
 
 def test_what_is_not_deferred_or_gone_is_not_listed_twice(catalog):
-    """Loading a tool that everybody sees, or that nobody has, changes nothing."""
+    """Loading a visible or an unknown tool changes nothing."""
     session = Session()
     session.load("plain", "nowhere", "late")
     catalog.remove("late")
@@ -88,7 +88,7 @@ def test_a_session_is_saved_and_restored_with_what_it_loaded():
 
 
 def test_authority_is_not_saved():
-    """A file that somebody may have edited gives neither a mode nor a principal."""
+    """A file that another user may have edited gives neither a mode nor a principal."""
     session = Session(principal="ada")
     Permissions().set_mode("bypass", session=session)
     data = session.to_json()
@@ -100,7 +100,7 @@ def test_authority_is_not_saved():
 
 
 @pytest.mark.parametrize(
-    ("data", "what"),
+    ("data", "message"),
     [
         ([], "version 1, got 'list'"),
         ({"version": 9}, "got 9"),
@@ -109,9 +109,9 @@ def test_authority_is_not_saved():
         ({"version": 1, "id": "x", "loaded": [1]}, "list of names"),
     ],
 )
-def test_what_is_no_session_is_refused(data, what):
+def test_what_is_no_session_is_refused(data, message):
     """The error says what is missing."""
-    with pytest.raises(ValueError, match=what):
+    with pytest.raises(ValueError, match=message):
         Session.from_json(data)
 
 

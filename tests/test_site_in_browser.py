@@ -138,6 +138,6 @@ def test_a_default_is_the_one_that_counts(site, name, read_defaults):
     real = read_defaults()
     copy = (site / "reference" / "toolkit" / f"{name}.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|.*\| `([^`]+)` \|$", copy, flags=re.MULTILINE)
-    shown = {key: value for key, value in rows if key in real and re.match(r"[\d'TF]", value)}
-    assert len(shown) > 5
-    assert {key: ast.literal_eval(value) for key, value in shown.items()} == {key: real[key] for key in shown}
+    defaults = {key: value for key, value in rows if key in real and re.match(r"[\d'TF]", value)}
+    assert len(defaults) > 5
+    assert {key: ast.literal_eval(value) for key, value in defaults.items()} == {key: real[key] for key in defaults}

@@ -33,8 +33,8 @@ def test_the_tool_of_a_decorated_function_is_the_one_on_it():
 
 def test_the_tool_of_any_other_function_is_made():
     """And the function stays untouched."""
-    made = Tool.of(add)
-    assert made.name == "add"
+    add_tool = Tool.of(add)
+    assert add_tool.name == "add"
     assert not hasattr(add, "__tool__")
 
 
@@ -87,19 +87,19 @@ service = Service()
 )
 def test_the_tool_of_a_bound_method_has_the_facts_of_its_class(function, result):
     """In both orders of the decorators; and it can be called."""
-    made = Tool.of(function)
-    assert made.facts.read_only
-    assert list(made.schema["properties"]) == ["a"]
-    args, kwargs = made.signature.bind(made.check({"a": 1}))
-    assert made.function(*args, **kwargs) == result
+    find_tool = Tool.of(function)
+    assert find_tool.facts.read_only
+    assert list(find_tool.schema["properties"]) == ["a"]
+    args, kwargs = find_tool.signature.bind(find_tool.check({"a": 1}))
+    assert find_tool.function(*args, **kwargs) == result
 
 
 def test_the_tool_of_a_method_in_its_class_still_wants_an_object():
     """It is described, but not ready to be called."""
-    made = Tool.of(Service.find)
-    assert made is Service.find.__tool__
-    assert made.is_method
-    assert made.name == "look_up"
+    find_tool = Tool.of(Service.find)
+    assert find_tool is Service.find.__tool__
+    assert find_tool.is_method
+    assert find_tool.name == "look_up"
     assert not Tool.of(service.find).is_method
 
 
@@ -115,17 +115,17 @@ def test_a_decorated_function_may_become_a_method():
         find = look
 
     place = Place()
-    made = Tool.of(place.find)
-    assert made.facts.read_only
-    args, kwargs = made.signature.bind(made.check({"a": 1}))
-    assert made.function(*args, **kwargs) == (place, 1)
+    find_tool = Tool.of(place.find)
+    assert find_tool.facts.read_only
+    args, kwargs = find_tool.signature.bind(find_tool.check({"a": 1}))
+    assert find_tool.function(*args, **kwargs) == (place, 1)
 
 
-@pytest.mark.parametrize("thing", [5, "read", None, object(), [add]])
-def test_what_cannot_be_called_is_not_a_tool(thing):
+@pytest.mark.parametrize("value", [5, "read", None, object(), [add]])
+def test_what_cannot_be_called_is_not_a_tool(value):
     """Saying so is better than failing later."""
     with pytest.raises(DefinitionError, match="cannot be called"):
-        Tool.described(thing)
+        Tool.described(value)
 
 
 def test_a_class_is_not_a_tool():
@@ -235,16 +235,16 @@ async def async_handler(arguments):
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 def test_a_tool_from_a_schema_takes_the_whole_object(validation):
     """Checked like any other, and handed on as it is."""
-    made = Tool.from_schema("take", "Take it.", SCHEMA, handler, read_only=True)
+    take_tool = Tool.from_schema("take", "Take it.", SCHEMA, handler, read_only=True)
     arguments = {"a": 1, "further": {"b": [1]}}
-    args, kwargs = made.signature.bind(made.check(arguments, validation=validation))
-    assert made.function(*args, **kwargs) == arguments
-    assert made.encode(arguments) == arguments
-    assert made.facts.read_only
-    assert made.output_schema is None
-    assert made.signature.style == "sync"
+    args, kwargs = take_tool.signature.bind(take_tool.check(arguments, validation=validation))
+    assert take_tool.function(*args, **kwargs) == arguments
+    assert take_tool.encode(arguments) == arguments
+    assert take_tool.facts.read_only
+    assert take_tool.output_schema is None
+    assert take_tool.signature.style == "sync"
     with pytest.raises(BadArgs, match="a: required"):
-        made.check({}, validation=validation)
+        take_tool.check({}, validation=validation)
 
 
 def test_a_handler_may_be_async():
@@ -278,8 +278,8 @@ def test_a_mistaken_tool_from_a_schema_is_refused(name, description, schema, han
 def test_a_tool_from_a_schema_without_a_text_is_warned_of(description):
     """Like a function without one."""
     with pytest.warns(ToolkitWarning, match="tool `take_it` has no docstring"):
-        made = Tool.from_schema("take_it", description, SCHEMA, handler)
-    assert made.description == "Take it"
+        take_tool = Tool.from_schema("take_it", description, SCHEMA, handler)
+    assert take_tool.description == "Take it"
 
 
 # Definitions.
@@ -308,15 +308,15 @@ def test_a_definition_is_plain_json():
     }
 
 
-@pytest.mark.parametrize("made", [Tool.of(add), Tool.from_schema("take", "Take.", SCHEMA, handler)])
-def test_changing_what_is_shown_changes_no_check(made):
+@pytest.mark.parametrize("any_tool", [Tool.of(add), Tool.from_schema("take", "Take.", SCHEMA, handler)])
+def test_changing_what_is_shown_changes_no_check(any_tool):
     """A provider's adapter may do to a schema what it likes."""
-    made.definition["input_schema"].clear()
-    made.schema["additionalProperties"] = True
+    any_tool.definition["input_schema"].clear()
+    any_tool.schema["additionalProperties"] = True
     with pytest.raises(BadArgs):
-        made.check({"a": "x"})
+        any_tool.check({"a": "x"})
     with pytest.raises(BadArgs):
-        made.check({"a": "x"}, validation="jsonschema")
+        any_tool.check({"a": "x"}, validation="jsonschema")
 
 
 # The author's own check.
@@ -336,12 +336,12 @@ def test_no_objection(answer):
         (Problem("too much", ["a"]), [Problem("too much", ["a"])]),
         (["too much", Problem("odd", ["b"])], [Problem("too much"), Problem("odd", ["b"])]),
         ({"a": "too much", ("b", 0): "odd"}, [Problem("too much", ["a"]), Problem("odd", ["b", 0])]),
-        ((each for each in ["too much"]), [Problem("too much")]),
+        ((text for text in ["too much"]), [Problem("too much")]),
         (5, [Problem("the tool's own check returned int; it has to return problems or None")]),
     ],
 )
 def test_an_objection_is_a_problem_with_its_path(answer, problems):
-    """Whatever form it has."""
+    """An objection may have any form."""
     with pytest.raises(BadArgs) as error:
         Tool.described(add, validate=lambda arguments: answer).check({"a": 1})
     assert list(error.value.problems) == problems
@@ -379,23 +379,23 @@ def test_a_check_that_raises_on_the_way_refuses():
 
 def test_the_check_sees_decoded_arguments_with_defaults():
     """And cannot change them."""
-    seen = []
+    calls = []
 
     def validate(arguments):
         assert isinstance(arguments, Mapping)
-        seen.append(dict(arguments))
+        calls.append(dict(arguments))
         arguments["a"] = 100
 
     assert Tool.described(add, validate=validate).check({"a": 1.0}) == {"a": 1, "b": 2}
-    assert seen == [{"a": 1, "b": 2}]
+    assert calls == [{"a": 1, "b": 2}]
 
 
 def test_the_check_is_asked_only_when_the_arguments_fit():
     """Its author need not check them again."""
-    asked = []
+    calls = []
     with pytest.raises(BadArgs):
-        Tool.described(add, validate=asked.append).check({"a": "x"})
-    assert asked == []
+        Tool.described(add, validate=calls.append).check({"a": "x"})
+    assert calls == []
 
 
 async def too_much(arguments):
@@ -409,10 +409,10 @@ async def fails(arguments):
 @pytest.mark.anyio
 async def test_the_check_may_be_async():
     """Then it is awaited."""
-    made = Tool.described(add, validate=too_much)
-    assert await made.check_async({"a": 1}) == {"a": 1, "b": 2}
+    add_tool = Tool.described(add, validate=too_much)
+    assert await add_tool.check_async({"a": 1}) == {"a": 1, "b": 2}
     with pytest.raises(BadArgs, match="a: too much"):
-        await made.check_async({"a": 9})
+        await add_tool.check_async({"a": 9})
     with pytest.raises(BadArgs, match="failed"):
         await Tool.described(add, validate=fails).check_async({"a": 9})
 

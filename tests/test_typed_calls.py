@@ -38,7 +38,7 @@ def double(x: int) -> int:
 
 
 async def test_it_returns_the_object_and_not_its_json_form():
-    """Whatever name the tool has in the catalog of the dispatcher."""
+    """The tool may have another name in the catalog of the dispatcher."""
     assert await Dispatcher(catalog.prefixed("map")).call_typed(locate, {"x": 1}) == Point(1)
 
 

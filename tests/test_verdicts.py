@@ -14,7 +14,7 @@ ORDER = ["allow", "ask", "deny"]
 
 @pytest.mark.parametrize("words", list(permutations(ORDER)) + [("ask", "allow"), ("allow",), ("deny", "ask", "ask")])
 def test_the_one_who_permits_least_decides(words):
-    """In whatever order they speak."""
+    """The order of the verdicts changes nothing."""
     assert strictest([Verdict(word, word, "") for word in words]).word == max(words, key=ORDER.index)
 
 
@@ -23,13 +23,13 @@ def test_the_first_of_equals_is_named():
     shared = Finding("ask", "both", "z")
     first = Verdict("ask", "first", "x", (Finding("ask", "first", "x"), shared))
     second = Verdict("ask", "second", "y", (shared, Finding("ask", "second", "y")))
-    found = strictest([Verdict("allow", "zeroth", "", (Finding("allow", "zeroth", ""),)), first, second])
-    assert (found.by, found.reason) == ("first", "x")
-    assert [each.by for each in found.findings] == ["first", "both", "zeroth", "second"]
+    verdict = strictest([Verdict("allow", "zeroth", "", (Finding("allow", "zeroth", ""),)), first, second])
+    assert (verdict.by, verdict.reason) == ("first", "x")
+    assert [finding.by for finding in verdict.findings] == ["first", "both", "zeroth", "second"]
 
 
 @given(st.lists(st.builds(Verdict, st.sampled_from(ORDER), st.text(max_size=2), st.text(max_size=2)), min_size=1))
-def test_one_more_voice_never_loosens(verdicts):
+def test_a_further_verdict_never_loosens(verdicts):
     """Nor does the order matter to the word."""
     word = strictest(verdicts).word
     assert ORDER.index(word) >= ORDER.index(strictest(verdicts[:1]).word)
@@ -37,7 +37,7 @@ def test_one_more_voice_never_loosens(verdicts):
 
 
 def test_a_verdict_can_be_read():
-    """Who decided, and below it whoever else had a say."""
+    """The first line names the judge that decided, and the lines below name the others."""
     decisive, other = Finding("deny", "rule `deny x`", "no"), Finding("ask", "mode `default`", "it changes something")
     verdict = Verdict("deny", "rule `deny x`", "no", (decisive, other))
     assert str(verdict) == "deny by rule `deny x`: no\n  ask by mode `default`: it changes something"

@@ -137,10 +137,10 @@ def test_no_message_words_numbers_and_durations_by_itself():
     """Texts of their kind are mended everywhere: a helper function each, used everywhere."""
     own_plural = re.compile(r"""\{'s' \* \(|\{'s' if |\{'' if .* else 's'\}|ies' if |'y' if """)
     own_seconds = re.compile(r"""\{[\w.]+:(\.\d)?g\} s(econds)?\b""")
-    found = [
+    offences = [
         f"{path.name}: {line.strip()}"
         for path, text in _sources()
         for line in text.splitlines()
         if own_plural.search(line) or own_seconds.search(line)
     ]
-    assert found == []
+    assert offences == []

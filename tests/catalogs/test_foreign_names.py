@@ -72,25 +72,25 @@ def test_a_reserved_prefix_is_refused():
 TWINS = [("read_file", "Read_File"), ("read_file", "read-file"), ("read_file", "readFile"), ("a.b", "ab")]
 
 
-@pytest.mark.parametrize(("one", "two"), TWINS)
+@pytest.mark.parametrize(("first", "second"), TWINS)
 @pytest.mark.parametrize("origins", [("mcp:shop", "python"), ("python", "mcp:shop"), ("mcp:shop", "mcp:bank")])
-def test_a_tool_from_outside_does_not_differ_from_another_only_in_case(one, two, origins):
+def test_a_tool_from_outside_does_not_differ_from_another_only_in_case(first, second, origins):
     """Whichever comes first; the error names both and the remedy."""
-    catalog = Catalog(make_tool(one, origins[0]))
-    with pytest.raises(DuplicateTool, match=rf"`{one}` and `{two}` differ only in case or separators.*prefixed\("):
-        catalog.add(make_tool(two, origins[1]))
-    assert catalog.names() == [one]
+    catalog = Catalog(make_tool(first, origins[0]))
+    with pytest.raises(DuplicateTool, match=rf"`{first}` and `{second}` differ only in case or separators.*prefixed\("):
+        catalog.add(make_tool(second, origins[1]))
+    assert catalog.names() == [first]
     with pytest.raises(DuplicateTool, match="differ only in case or separators"):
-        Catalog(make_tool(one, origins[0])).merged(Catalog(make_tool(two, origins[1])))
-    merged = catalog.merged(Catalog(make_tool(two, origins[1])).prefixed("b_"))
-    assert merged.names() == [one, f"b_{two}"]
+        Catalog(make_tool(first, origins[0])).merged(Catalog(make_tool(second, origins[1])))
+    merged = catalog.merged(Catalog(make_tool(second, origins[1])).prefixed("b_"))
+    assert merged.names() == [first, f"b_{second}"]
 
 
-@pytest.mark.parametrize(("one", "two"), TWINS)
-def test_two_of_the_programs_own_tools_may_differ_only_in_case(one, two):
+@pytest.mark.parametrize(("first", "second"), TWINS)
+def test_two_of_the_programs_own_tools_may_differ_only_in_case(first, second):
     """They are looked up by the exact name."""
-    catalog = Catalog(make_tool(one, "python"), make_tool(two, "python"))
-    assert [catalog[one].name, catalog[two].name] == [one, two]
+    catalog = Catalog(make_tool(first, "python"), make_tool(second, "python"))
+    assert [catalog[first].name, catalog[second].name] == [first, second]
 
 
 def test_an_own_twin_does_not_hide_a_foreign_one():
@@ -166,8 +166,8 @@ def test_of_two_servers_that_clash_later_the_first_keeps_the_name():
 
 def test_own_tools_that_clash_later_are_an_error():
     """The author of both can tell them apart."""
-    one, two = Catalog(make_tool("a", "python")), Catalog()
-    both = one.merged(two)
-    two.add(make_tool("a", "python"))
+    first, second = Catalog(make_tool("a", "python")), Catalog()
+    both = first.merged(second)
+    second.add(make_tool("a", "python"))
     with pytest.raises(DuplicateTool, match="is in both catalogs"):
         both.names()

@@ -33,8 +33,8 @@ async def test_a_tool_that_was_found_called_and_removed_is_forgotten(rules):
     references = [add_tool(catalog, number) for number in range(20)]
     async with Dispatcher(catalog, permissions=Permissions(rules=rules), hooks=[Stats()]) as dispatcher:
         session = Session()
-        found = await dispatcher.call("tool_search", {"query": "weather forecast", "limit": 20}, session=session)
-        assert len(found.value["tools"]) == 20
+        hits = await dispatcher.call("tool_search", {"query": "weather forecast", "limit": 20}, session=session)
+        assert len(hits.value["tools"]) == 20
         for number in range(20):
             result = await dispatcher.call(f"forecast_{number}", {"day": "today"}, session=session)
             assert result.text == "today"

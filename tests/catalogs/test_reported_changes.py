@@ -28,7 +28,7 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=12))
 def test_a_listener_that_applies_every_change_has_the_content(given_steps):
-    """Whatever was added, replaced, removed, or refused halfway."""
+    """This holds for tools that were added, replaced, removed, or refused halfway."""
     catalog, copy = Catalog(), {}
 
     def apply(change):

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, ToolkitWarning, default_catalog, tool
+from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, default_catalog, tool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning"),
@@ -16,16 +16,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def clean_default_catalog():
-    """What a test registers is gone after it."""
-    with default_catalog.isolated():
-        yield
-
-
-def run(made, arguments):
-    args, kwargs = made.signature.bind(made.check(arguments))
-    return made.function(*args, **kwargs)
+def run(spec, arguments):
+    args, kwargs = spec.signature.bind(spec.check(arguments))
+    return spec.function(*args, **kwargs)
 
 
 # Objects with decorated methods.
@@ -163,7 +156,7 @@ class Mixed:
 
 
 def test_every_kind_of_method_is_bound():
-    """In both orders of the decorators, whatever `self` is called."""
+    """The decorators may be in both orders, and `self` may have any name."""
     mixed = Mixed()
     catalog = Catalog(mixed)
     assert catalog.names() == ["made", "also_made", "alone", "also_alone", "bare", "odd", "kept", "later"]
@@ -262,7 +255,7 @@ class WithProxy:
 
 
 def test_a_proxy_beside_the_tools_is_not_disturbed():
-    """Whatever it raises when it is looked at."""
+    """An attribute that raises when it is read is passed over."""
     assert Catalog(WithProxy()).names() == ["real"]
     with pytest.raises(CatalogError, match="is not a tool"):
         Catalog(Proxy())
@@ -274,8 +267,8 @@ def test_a_proxy_beside_the_tools_is_not_disturbed():
 @pytest.mark.parametrize("double", [mock.Mock(), mock.MagicMock()])
 def test_a_mock_can_be_added(double):
     """It ends, and the tool takes anything."""
-    (made,) = Catalog(double)
-    run(made, {"anything": 1})
+    (mock_tool,) = Catalog(double)
+    run(mock_tool, {"anything": 1})
     double.assert_called_once_with(anything=1)
 
 
@@ -286,11 +279,11 @@ def test_a_mock_of_a_function_has_its_signature():
         """Send."""
 
     double = mock.create_autospec(send)
-    (made,) = Catalog(double)
-    run(made, {"to": "me"})
+    (send_tool,) = Catalog(double)
+    run(send_tool, {"to": "me"})
     double.assert_called_once_with(to="me")
     with pytest.raises(BadArgs):
-        made.check({"to": 5})
+        send_tool.check({"to": 5})
 
 
 # Tools by their shape.
@@ -330,7 +323,7 @@ class Methods:
 
 
 def test_an_object_with_the_shape_of_a_tool_is_one():
-    """Nobody has to subclass anything."""
+    """No subclass is needed."""
     shaped = Shaped()
     catalog = Catalog(shaped, Record("record", None, {}), Methods())
     assert catalog.names() == ["shaped", "record", "by_methods"]
@@ -351,7 +344,7 @@ def test_a_shape_that_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("thing", "words"),
+    ("value", "words"),
     [
         ("read", "`catalog.load` adds a module by name"),
         (sys, "use `catalog.load`"),
@@ -361,10 +354,10 @@ def test_a_shape_that_does_not_fit_is_refused():
         ([5], "add a function"),
     ],
 )
-def test_what_is_no_tool_is_refused_with_a_hint(thing, words):
+def test_what_is_no_tool_is_refused_with_a_hint(value, words):
     """The hint says what to do instead."""
     with pytest.raises(CatalogError, match=words):
-        Catalog(thing)
+        Catalog(value)
 
 
 @pytest.mark.parametrize("gather", [list, tuple, set])
@@ -395,125 +388,3 @@ def test_a_catalog_brings_the_names_it_gave():
     source = Catalog(Tool.described(read, aliases=["cat"])).alias("less", "read")
     assert Catalog(source)["less"] is Catalog(source)["cat"] is source["read"]
     assert Catalog(source.prefixed("fs_"))["fs_less"].name == "fs_read"
-
-
-# Modules.
-
-TOOLS = """
-    from types import SimpleNamespace
-    from json import dumps
-    from toolkit import Catalog, Tool, default_catalog, tool
-    from tools_library import imported
-
-    class Proxy:
-        def __getattr__(self, name):
-            raise RuntimeError("outside of its context")
-
-    request = Proxy()
-
-    @tool
-    def registered():
-        "Registered with everyone."
-
-    @tool(catalog=None)
-    def described():
-        "Only described."
-
-    def plain():
-        "No tool."
-
-    class Service:
-        @tool
-        def method(self):
-            "A method."
-
-    service = Service()
-    own = Catalog()
-
-    @own.tool
-    def owned():
-        "In a catalog of its own."
-
-    schematic = Tool.from_schema("schematic", "From a schema.", {}, lambda arguments: arguments)
-    sized = tool(len, name="sized")
-"""
-LIBRARY = """
-    from toolkit import tool
-
-    @tool(catalog=None)
-    def imported():
-        "From elsewhere."
-"""
-
-
-@pytest.fixture
-def modules(write_module):
-    write_module("tools_library", LIBRARY)
-    write_module("tools_plain", TOOLS)
-    write_module(
-        "tools_exporting",
-        TOOLS + "\n    __all__ = ['imported', 'described', 'own', 'sized', 'dumps', 'service', 'Service']\n",
-    )
-
-
-def test_a_module_offers_what_it_defines(modules):
-    """Tools, and the tools of its catalogs; not what it imported."""
-    catalog = Catalog().load("tools_plain")
-    assert catalog.names() == ["registered", "described", "owned", "schematic"]
-
-
-def test_a_module_offers_what_it_exports(modules):
-    """`__all__` is its author's word: re-exports and objects count, the rest does not."""
-    catalog = Catalog().load("tools_exporting")
-    assert sorted(catalog.names()) == ["described", "imported", "method", "owned", "sized"]
-
-
-def test_a_module_may_be_given_itself(modules):
-    """And twice."""
-    import tools_plain
-
-    catalog = Catalog().load(tools_plain).load("tools_plain")
-    assert len(catalog) == 4
-
-
-def test_the_shared_catalog_is_nobodys_export(modules):
-    """A module that imports it does not offer everyone's tools."""
-
-    @tool
-    def unrelated():
-        """Be elsewhere."""
-
-    assert "unrelated" not in Catalog().load("tools_plain")
-
-
-def test_loading_a_module_without_tools_warns_with_the_remedy():
-    with pytest.warns(ToolkitWarning, match=r"json has no tools, so nothing was added; decorate .*catalog.tool"):
-        assert len(Catalog().load("json")) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("tools_missing", "cannot load 'tools_missing': No module named 'tools_missing'; install it, or correct"),
-        ("tools_plain.deeper", "cannot load 'tools_plain.deeper'"),
-        ("tools_needing", "cannot load 'tools_needing': No module named 'not_installed'"),
-        ("tools_mistaken", "cannot load 'tools_mistaken': cannot import name 'nothing'"),
-        ("tools_promising", "tools_promising lists 'absent' in `__all__`, but has no such name"),
-        (".relative", "give the whole name"),
-        ("", "give the whole name"),
-    ],
-)
-def test_a_module_that_cannot_be_loaded_says_why(name, words, modules, write_module):
-    """The cause is kept."""
-    write_module("tools_needing", "import not_installed")
-    write_module("tools_mistaken", "from json import nothing")
-    write_module("tools_promising", "__all__ = ['absent']")
-    with pytest.raises(CatalogError, match=words):
-        Catalog().load(name)
-
-
-def test_a_mistake_inside_a_module_is_its_own(write_module):
-    """It is not dressed up as ours."""
-    write_module("tools_broken", "1 / 0")
-    with pytest.raises(ZeroDivisionError):
-        Catalog().load("tools_broken")

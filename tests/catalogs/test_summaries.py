@@ -37,9 +37,9 @@ def test_a_large_group_does_not_crowd_out_a_small_one():
     summary = catalog_of({"huge": 500, "tiny": 2}).summary(max_tokens=80)
     first, second = summary.splitlines()
     assert second == "tiny (2): tiny_0, tiny_1"
-    shown = first.count("huge_")
-    assert 0 < shown < 500
-    assert first.endswith(f", ... {500 - shown} more")
+    name_count = first.count("huge_")
+    assert 0 < name_count < 500
+    assert first.endswith(f", ... {500 - name_count} more")
 
 
 def test_the_largest_groups_come_first():
@@ -60,9 +60,9 @@ def test_the_names_that_say_most_are_shown():
 def test_groups_without_room_are_counted():
     """With no room for all lines the summary says how many groups it leaves out."""
     summary = catalog_of({f"group{number}": 3 for number in range(100)}).summary(max_tokens=70)
-    kept = summary.count("(3)")
-    assert 0 < kept < 100
-    assert summary.splitlines()[-1] == f"... {100 - kept} more groups"
+    group_count = summary.count("(3)")
+    assert 0 < group_count < 100
+    assert summary.splitlines()[-1] == f"... {100 - group_count} more groups"
 
 
 def test_an_empty_catalog_has_an_empty_summary():
@@ -91,7 +91,7 @@ def test_a_foreign_group_cannot_act():
 )
 @pytest.mark.long
 def test_the_budget_holds(groups, max_tokens):
-    """Whatever the catalog, the summary fits."""
+    """The summary of any catalog fits."""
     assert len(catalog_of(groups).summary(max_tokens=max_tokens)) / CHARS_PER_TOKEN_OF_NAMES <= max_tokens
 
 

@@ -28,8 +28,8 @@ def make(**attributes):
     return type("Wiper", (Shaped,), attributes)()
 
 
-def facts_of(thing):
-    return Catalog(thing)["wipe"].facts
+def facts_of(instance):
+    return Catalog(instance)["wipe"].facts
 
 
 # Facts.
@@ -78,8 +78,8 @@ def test_facts_on_an_object_that_is_a_tool_by_its_shape_count(name, value):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_fact_that_is_a_function_may_be_a_method(name):
     """It is bound to the object, and gets the arguments."""
-    thing = make(**{name: function})
-    assert getattr(facts_of(thing), name).__self__ is thing
+    instance = make(**{name: function})
+    assert getattr(facts_of(instance), name).__self__ is instance
 
 
 def test_every_fact_is_tried_above():
@@ -103,11 +103,11 @@ def test_every_fact_is_tried_above():
 )
 async def test_a_destructive_object_asks_in_mode_auto(attributes, mode, kind):
     """Permissions act on the facts of an object as on those of a function."""
-    thing = make(**attributes)
-    async with Dispatcher(Catalog(thing), permissions=Permissions(mode=mode)) as dispatcher:
+    instance = make(**attributes)
+    async with Dispatcher(Catalog(instance), permissions=Permissions(mode=mode)) as dispatcher:
         result = await dispatcher.call("wipe", {"path": "/"})
     assert result.kind == kind
-    assert len(thing.ran) == (kind == "ok")
+    assert len(instance.ran) == (kind == "ok")
 
 
 @pytest.mark.anyio
@@ -183,7 +183,7 @@ def test_wrong_or_contradictory_facts_are_refused_when_the_object_is_added(attri
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "meant"),
+    ("name", "value", "fact"),
     [
         ("destructve", True, "destructive"),
         ("readonly", True, "read_only"),
@@ -196,9 +196,9 @@ def test_wrong_or_contradictory_facts_are_refused_when_the_object_is_added(attri
         ("aproval", "always", "approval"),
     ],
 )
-def test_a_misspelt_fact_is_noticed(name, value, meant):
+def test_a_misspelt_fact_is_noticed(name, value, fact):
     """It would have no effect."""
-    with pytest.raises(DefinitionError, match=rf"the attribute `{name}` states no fact; did you mean `{meant}`"):
+    with pytest.raises(DefinitionError, match=rf"the attribute `{name}` states no fact; did you mean `{fact}`"):
         Catalog(make(**{name: value}))
 
 
@@ -244,16 +244,16 @@ def test_what_a_model_of_pydantic_inherits_is_no_fact():
 
 def test_an_object_that_has_changed_is_not_taken_for_the_same():
     """Adding it again changes nothing only if it says the same."""
-    thing = make()
-    catalog = Catalog(thing)
-    assert catalog.add(thing)["wipe"].facts == Facts()
-    thing.destructive = True
+    instance = make()
+    catalog = Catalog(instance)
+    assert catalog.add(instance)["wipe"].facts == Facts()
+    instance.destructive = True
     with pytest.raises(DuplicateTool):
-        catalog.add(thing)
-    del thing.destructive
-    thing.schema = {"type": "object"}
+        catalog.add(instance)
+    del instance.destructive
+    instance.schema = {"type": "object"}
     with pytest.raises(DuplicateTool):
-        catalog.add(thing)
+        catalog.add(instance)
 
 
 # Handlers.
@@ -267,8 +267,8 @@ class Database:
 async def test_the_call_of_an_object_may_take_the_context_and_resources():
     """By annotation, as for functions; an argument of the same name is kept apart."""
 
-    def call(self, given, context: Context, database: Inject[Database], *, times=2):
-        return [given, context.call.name, database.name, times]
+    def call(self, payload, context: Context, database: Inject[Database], *, times=2):
+        return [payload, context.call.name, database.name, times]
 
     async with Dispatcher(Catalog(make(call=call)), resources={Database: Database()}) as dispatcher:
         result = await dispatcher.call("wipe", {"context": "of the model"})
@@ -279,12 +279,12 @@ async def test_the_call_of_an_object_may_take_the_context_and_resources():
     ("call", "words"),
     [
         (
-            lambda self, given, context: None,
-            r"handler `.*\(given, context\)` is called with one JSON object; annotate `context` as `Context`",
+            lambda self, payload, context: None,
+            r"handler `.*\(payload, context\)` is called with one JSON object; annotate `context` as `Context`",
         ),
         (lambda self: None, r"needs one positional parameter"),
-        (lambda self, **given: None, r"handler `.*\(\*\*given\)`.*needs one positional parameter"),
-        (lambda self, *, given: None, r"needs one positional parameter"),
+        (lambda self, **payload: None, r"handler `.*\(\*\*payload\)`.*needs one positional parameter"),
+        (lambda self, *, payload: None, r"needs one positional parameter"),
     ],
 )
 def test_an_object_whose_call_has_the_wrong_arity_is_refused_when_it_is_added(call, words):

@@ -8,7 +8,7 @@ import pytest
 from toolkit import Catalog, CatalogError, DefinitionError, DuplicateTool, Tool, UnknownTool
 
 
-def named(name, **options):
+def build_tool(name, **options):
     """A tool of this name."""
 
     def function(a: int = 1) -> int:
@@ -19,12 +19,14 @@ def named(name, **options):
 
 @pytest.fixture
 def catalog():
-    return Catalog(named("read", read_only=True, aliases=["cat"]), named("write"), named("append", defer=True))
+    return Catalog(
+        build_tool("read", read_only=True, aliases=["cat"]), build_tool("write"), build_tool("append", defer=True)
+    )
 
 
 VIEWS = {
     "filtered": lambda source: source.filtered(lambda tool: tool.facts.read_only),
-    "merged": lambda source: source.merged(Catalog(named("other"))),
+    "merged": lambda source: source.merged(Catalog(build_tool("other"))),
     "prefixed": lambda source: source.prefixed("fs."),
     "sorted": lambda source: source.sorted(),
     "provided": lambda source: source.provided({int: 5}),
@@ -80,10 +82,10 @@ def test_names_aliases_tools_and_functions_can_be_in_a_catalog(catalog):
 def test_an_empty_catalog_is_false():
     """And says that it is empty."""
     assert not Catalog()
-    assert Catalog(named("a"))
+    assert Catalog(build_tool("a"))
     assert repr(Catalog()) == "<Catalog: empty>"
-    assert repr(Catalog(named("a"), named("b"))) == "<Catalog: a, b>"
-    assert repr(Catalog(*[named(f"t{n}") for n in range(9)])).endswith("t7, ...>")
+    assert repr(Catalog(build_tool("a"), build_tool("b"))) == "<Catalog: a, b>"
+    assert repr(Catalog(*[build_tool(f"t{n}") for n in range(9)])).endswith("t7, ...>")
 
 
 # Definitions.
@@ -91,9 +93,9 @@ def test_an_empty_catalog_is_false():
 
 def test_deferred_tools_are_left_out_unless_asked_for(catalog):
     """A search finds them."""
-    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
-    assert [each["name"] for each in catalog.definitions(deferred=True)] == ["read", "write", "append"]
-    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
+    assert [definition["name"] for definition in catalog.definitions(deferred=True)] == ["read", "write", "append"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
 
 
 def test_definitions_follow_the_catalog(catalog):
@@ -102,7 +104,7 @@ def test_definitions_follow_the_catalog(catalog):
     first.clear()
     assert len(catalog.definitions()) == 2
     catalog.remove("read")
-    assert [each["name"] for each in catalog.definitions()] == ["write"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["write"]
 
 
 # Views.
@@ -122,7 +124,7 @@ def test_a_view_shows_the_tools_in_its_way(name, names, catalog):
     """And follows its source."""
     view = VIEWS[name](catalog)
     assert view.names() == names
-    added = named("look", read_only=True)
+    added = build_tool("look", read_only=True)
     catalog.add(added)
     assert len(view) == len(names) + 1
     catalog.remove("look")
@@ -155,7 +157,7 @@ def test_views_chain(catalog):
     assert view.names() == ["a_write", "a_read"]
     assert view["a_cat"].original == "read"
     assert view.prefixed("b_")["b_a_cat"].original == "read"
-    catalog.add(named("longest"))
+    catalog.add(build_tool("longest"))
     assert view.names()[0] == "a_longest"
 
 
@@ -182,7 +184,7 @@ def test_an_illegal_prefix_is_refused_at_once(prefix):
 
 def test_a_prefix_that_makes_a_name_too_long_is_refused(catalog):
     """The name is in the message."""
-    catalog.add(named("n" * 60))
+    catalog.add(build_tool("n" * 60))
     with pytest.raises(DefinitionError, match="cannot be a tool's name"):
         catalog.prefixed("prefix_")
 
@@ -190,10 +192,10 @@ def test_a_prefix_that_makes_a_name_too_long_is_refused(catalog):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ([named("read")], "`read` is in both"),
-        ([named("cat")], "`cat` is in both"),
-        ([named("new", aliases=["read"])], "`read` is in both"),
-        ([named("new", aliases=["cat"])], "`cat` is in both"),
+        ([build_tool("read")], "`read` is in both"),
+        ([build_tool("cat")], "`cat` is in both"),
+        ([build_tool("new", aliases=["read"])], "`read` is in both"),
+        ([build_tool("new", aliases=["cat"])], "`cat` is in both"),
     ],
 )
 def test_merging_two_of_one_name_is_refused(other, words, catalog):
@@ -212,7 +214,7 @@ def test_a_clash_that_comes_later_shows_when_someone_looks(catalog):
     """The view follows its sources, also into trouble and out of it."""
     other = Catalog()
     view = catalog.merged(other)
-    other.add(named("read"))
+    other.add(build_tool("read"))
     with pytest.raises(DuplicateTool):
         view.names()
     other.remove("read")
@@ -233,87 +235,87 @@ def test_provided_resources_are_on_the_tools(catalog):
 
 def test_a_listener_hears_what_came_and_went(catalog):
     """A replaced tool does both."""
-    heard = []
-    end = catalog.subscribe(heard.append)
-    new = named("new")
+    changes = []
+    end = catalog.subscribe(changes.append)
+    new = build_tool("new")
     catalog.add(new)
-    assert (heard[-1].added, heard[-1].removed) == ((new,), ())
+    assert (changes[-1].added, changes[-1].removed) == ((new,), ())
     catalog.remove("new")
-    assert (heard[-1].added, heard[-1].removed) == ((), (new,))
-    old, newer = catalog["read"], named("read")
+    assert (changes[-1].added, changes[-1].removed) == ((), (new,))
+    old, newer = catalog["read"], build_tool("read")
     catalog.add(newer, replace=True)
-    assert (heard[-1].added, heard[-1].removed) == ((newer,), (old,))
+    assert (changes[-1].added, changes[-1].removed) == ((newer,), (old,))
     end()
     end()
     catalog.remove("read")
-    assert len(heard) == 3
+    assert len(changes) == 3
 
 
 def test_nothing_is_heard_where_nothing_changed(catalog):
     """Adding what is there, or an alias, changes no list."""
-    heard = []
-    catalog.subscribe(heard.append)
+    changes = []
+    catalog.subscribe(changes.append)
     catalog.add(catalog["read"]).alias("other", "read")
-    assert heard == []
+    assert changes == []
 
 
 def test_one_listener_may_listen_twice(catalog):
     """Ending one leaves the other."""
-    heard = []
-    end = catalog.subscribe(heard.append)
-    catalog.subscribe(heard.append)
+    changes = []
+    end = catalog.subscribe(changes.append)
+    catalog.subscribe(changes.append)
     end()
     end()
-    catalog.add(named("new"))
-    assert len(heard) == 1
+    catalog.add(build_tool("new"))
+    assert len(changes) == 1
 
 
-def test_a_listener_that_raises_harms_nobody(catalog, caplog):
+def test_a_listener_that_raises_does_not_stop_the_others(catalog, caplog):
     """The change has happened, the others are told, and the log knows."""
-    heard = []
+    changes = []
 
     def broken(change):
         raise RuntimeError("broken listener")
 
     catalog.subscribe(broken)
-    catalog.subscribe(heard.append)
+    catalog.subscribe(changes.append)
     with caplog.at_level(logging.ERROR):
-        catalog.add(named("new"))
+        catalog.add(build_tool("new"))
     assert "new" in catalog
-    assert len(heard) == 1
+    assert len(changes) == 1
     assert "broken listener" in caplog.text
 
 
 def test_a_view_tells_only_what_it_shows(view, catalog):
     """One tool comes, one tool is told of, as the view has it."""
-    heard = []
-    end = view.subscribe(heard.append)
-    catalog.add(named("look", read_only=True))
-    (change,) = heard
+    changes = []
+    end = view.subscribe(changes.append)
+    catalog.add(build_tool("look", read_only=True))
+    (change,) = changes
     assert change.removed == ()
     (came,) = change.added
     assert came in view
     catalog.remove("look")
-    assert heard[-1].removed == (came,)
+    assert changes[-1].removed == (came,)
     end()
-    catalog.add(named("look", read_only=True))
-    assert len(heard) == 2
+    catalog.add(build_tool("look", read_only=True))
+    assert len(changes) == 2
 
 
 def test_a_view_is_silent_about_what_it_hides(catalog):
     """A filtered-out tool comes unheard."""
-    heard = []
-    catalog.filtered(lambda tool: tool.facts.read_only).subscribe(heard.append)
-    catalog.add(named("delete"))
-    assert heard == []
+    changes = []
+    catalog.filtered(lambda tool: tool.facts.read_only).subscribe(changes.append)
+    catalog.add(build_tool("delete"))
+    assert changes == []
 
 
 def test_a_change_reaches_a_merged_view_once(catalog):
     """Although it comes by two ways."""
-    heard = []
-    catalog.merged(catalog.prefixed("x_")).subscribe(heard.append)
-    catalog.add(named("new"))
-    assert sorted(tool.name for change in heard for tool in change.added) == ["new", "x_new"]
+    changes = []
+    catalog.merged(catalog.prefixed("x_")).subscribe(changes.append)
+    catalog.add(build_tool("new"))
+    assert sorted(tool.name for change in changes for tool in change.added) == ["new", "x_new"]
 
 
 def test_a_listener_may_change_the_catalog(catalog):
@@ -321,14 +323,14 @@ def test_a_listener_may_change_the_catalog(catalog):
 
     def follow(change):
         if "new" in [tool.name for tool in change.added]:
-            catalog.add(named("follower"))
+            catalog.add(build_tool("follower"))
 
     catalog.subscribe(follow)
-    catalog.add(named("new"))
+    catalog.add(build_tool("new"))
     assert catalog.names()[-2:] == ["new", "follower"]
 
 
-def test_a_view_is_right_whatever_threads_do():
+def test_a_view_follows_its_source_in_many_threads():
     """Reading while others add never leaves a view behind its source."""
     catalog = Catalog()
     view = catalog.prefixed("p_").sorted()
@@ -337,12 +339,12 @@ def test_a_view_is_right_whatever_threads_do():
     def add(number):
         start.wait()
         for n in range(40):
-            catalog.add(named(f"t{number}_{n}"))
+            catalog.add(build_tool(f"t{number}_{n}"))
             assert f"p_t{number}_{n}" in view
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(view) == 240

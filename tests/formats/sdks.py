@@ -37,7 +37,7 @@ FORMATS = ["anthropic", "openai", "openai_responses", "gemini", "bedrock", "mist
 
 def plain(value: Any) -> Any:
     """*value* as JSON, bytes as base64."""
-    return json.loads(json.dumps(value, default=lambda each: base64.b64encode(each).decode()))
+    return json.loads(json.dumps(value, default=lambda data: base64.b64encode(data).decode()))
 
 
 def tools(name: str, definitions: Any) -> Any:
@@ -72,8 +72,8 @@ def _typed(kind: Any) -> Any:
 
 def _modelled(kind: Any, **options: Any) -> Any:
     def through(values: Any) -> Any:
-        made = [kind.model_validate(value) for value in values]
-        return [json.loads(each.model_dump_json(exclude_unset=True, **options)) for each in made]
+        models = [kind.model_validate(value) for value in values]
+        return [json.loads(model.model_dump_json(exclude_unset=True, **options)) for model in models]
 
     return through
 
@@ -110,10 +110,10 @@ def _ollama_messages(sent: Any) -> Any:
 
 
 def _gemini_messages(sent: Any) -> Any:
-    made = [
+    contents = [
         gemini_types.Content.model_validate(content).model_dump(exclude_unset=True, by_alias=True) for content in sent
     ]
-    return plain(made)  # its own JSON has the other alphabet of base64
+    return plain(contents)  # its own JSON has the other alphabet of base64
 
 
 def _bedrock_tools(definitions: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.formats.tools import made, module
+from tests.formats.tools import build_definitions, module
 from toolkit import Catalog, Session, tool
 from toolkit.errors import CatalogError
 
@@ -12,10 +12,10 @@ DOTLESS = ["anthropic", "openai", "openai_responses", "bedrock", "mistral"]
 DOTTED = ["gemini", "ollama", "mcp"]
 
 
-def named(*given, defer=False):
+def build_catalog(*names, defer=False):
     """A catalog of tools with these names."""
     catalog = Catalog()
-    for name in given:
+    for name in names:
 
         @tool(name=name, defer=defer, catalog=catalog)
         def act() -> None:
@@ -27,7 +27,7 @@ def named(*given, defer=False):
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_dot_is_sent_as_two_dashes(name):
     """Where dots are illegal the name has none."""
-    text = str(made(name, named("git.remote.add")))
+    text = str(build_definitions(name, build_catalog("git.remote.add")))
     assert "git--remote--add" in text
     assert "git.remote" not in text
 
@@ -35,14 +35,14 @@ def test_a_dot_is_sent_as_two_dashes(name):
 @pytest.mark.parametrize("name", DOTTED)
 def test_a_dot_stays_where_it_is_legal(name):
     """Nothing is changed that need not be."""
-    assert "'git.remote.add'" in str(made(name, named("git.remote.add")))
+    assert "'git.remote.add'" in str(build_definitions(name, build_catalog("git.remote.add")))
 
 
 @pytest.mark.parametrize("name", DOTLESS)
 def test_two_names_that_become_one_are_refused(name):
     """A clash is an error that names both tools and the remedy."""
     with pytest.raises(CatalogError) as caught:
-        made(name, named("git.log", "git--log"))
+        build_definitions(name, build_catalog("git.log", "git--log"))
     assert "`git--log` and `git.log`" in str(caught.value)
     assert "rename one" in str(caught.value)
 
@@ -50,10 +50,10 @@ def test_two_names_that_become_one_are_refused(name):
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_deferred_tool_whose_name_cannot_be_sent_is_left_out_with_a_note(name):
     """The other tools of a large catalog can be used, and nothing can load that one."""
-    catalog = named("plain").merged(named("a." + "b" * 62, "git.log", "git--log", defer=True))
+    catalog = build_catalog("plain").merged(build_catalog("a." + "b" * 62, "git.log", "git--log", defer=True))
     session = Session()
     session.load("git.log", "a." + "b" * 62, "git--log")
-    definitions = made(name, catalog, session)
+    definitions = build_definitions(name, catalog, session)
     assert "git--log" in str(definitions)
     assert len(definitions) == 2
     notes = {note.tool: note.text for note in definitions.notes}
@@ -67,8 +67,8 @@ def test_a_deferred_tool_whose_name_cannot_be_sent_is_left_out_with_a_note(name)
 def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
     """A call of the name that was sent is a call of that tool, and never of the one that was left out."""
     other = {"git.log": "git--log", "git--log": "git.log"}[always]
-    catalog = named(other, defer=True).merged(named(always))
-    definitions = made("anthropic", catalog, native_loading=native_loading)
+    catalog = build_catalog(other, defer=True).merged(build_catalog(always))
+    definitions = build_definitions("anthropic", catalog, native_loading=native_loading)
     assert [note.tool for note in definitions.notes] == [other]
     naming = module("anthropic").NAMING
     assert naming.resolve("git--log", catalog)[0] == always
@@ -78,21 +78,21 @@ def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
 
 def test_of_names_with_dots_and_dashes_the_one_that_is_sent_is_called():
     """Also if the name as it is sent is that of a deferred tool."""
-    catalog = named("a--b--c", defer=True).merged(named("a.b--c"))
+    catalog = build_catalog("a--b--c", defer=True).merged(build_catalog("a.b--c"))
     assert module("openai").NAMING.resolve("a--b--c", catalog)[0] == "a.b--c"
 
 
 @pytest.mark.parametrize("name", DOTTED)
 def test_the_same_names_are_no_clash_where_dots_are_legal(name):
     """Nothing is refused for a reason that is another provider's."""
-    assert len(str(made(name, named("git.log", "git--log")))) > 0
+    assert len(str(build_definitions(name, build_catalog("git.log", "git--log")))) > 0
 
 
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_name_that_becomes_too_long_is_refused(name):
     """The error says how long it is on the wire, how long it may be, and what to do."""
     with pytest.raises(CatalogError) as caught:
-        made(name, named("a." + "b" * 62))
+        build_definitions(name, build_catalog("a." + "b" * 62))
     assert "at most 64" in str(caught.value)
     assert "65 characters" in str(caught.value)
     assert "shorter name" in str(caught.value)
@@ -101,11 +101,11 @@ def test_a_name_that_becomes_too_long_is_refused(name):
 @pytest.mark.parametrize("name", DOTTED)
 def test_a_long_name_without_dots_to_change_is_fine(name):
     """The longest legal name of a catalog is legal everywhere."""
-    assert made(name, named("a." + "b" * 62))
+    assert build_definitions(name, build_catalog("a." + "b" * 62))
 
 
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("sent", "name"),
     [
         ("git--log", "git.log"),
         ("a--b--c", "a--b.c"),
@@ -116,17 +116,17 @@ def test_a_long_name_without_dots_to_change_is_fine(name):
     ],
     ids=["dot", "dot-and-dashes", "plain", "dashes", "alias", "unknown"],
 )
-def test_a_name_is_read_back_exactly_with_the_catalog(sent, meant):
-    """With the catalog, what comes back is its own name, whatever mixture of dots and dashes that has."""
-    catalog = named("git.log", "a--b.c", "plain", "double--dash")
+def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
+    """With the catalog, a tool's own name comes back, with any mixture of dots and dashes."""
+    catalog = build_catalog("git.log", "a--b.c", "plain", "double--dash")
     catalog.alias("short", "plain")
     naming = module("anthropic").NAMING
-    assert naming.resolve(sent, catalog)[0] == meant
+    assert naming.resolve(sent, catalog)[0] == name
 
 
 def test_a_tools_own_name_comes_before_somebodys_alias():
     """An alias that looks like the wire form of another tool does not take its calls."""
-    catalog = named("git.log", "other")
+    catalog = build_catalog("git.log", "other")
     catalog.alias("git--log", "other")
     assert module("openai").NAMING.resolve("git--log", catalog)[0] == "git.log"
 
@@ -155,8 +155,8 @@ class Plain:
 
 @pytest.mark.parametrize("name", ["git.log", "a--b.c", "double--dash"])
 def test_any_catalog_will_do(name):
-    """A format asks for three methods, and reads names back whatever the lookup is like."""
-    catalog = Plain(named("git.log", "a--b.c", "double--dash"))
+    """A format needs only three methods of a lookup, and reads names back through them."""
+    catalog = Plain(build_catalog("git.log", "a--b.c", "double--dash"))
     naming = module("anthropic").NAMING
     assert naming.resolve(naming.wire(name), catalog)[0] == name
-    assert len(made("anthropic", catalog)) == 3
+    assert len(build_definitions("anthropic", catalog)) == 3

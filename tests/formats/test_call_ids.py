@@ -36,12 +36,12 @@ def catalog():
 @given(ids)
 def test_no_two_ids_stay_the_same(given_ids):
     """An id that stands for the first time is kept, and an empty one is left to the dispatcher."""
-    made = unique_ids(given_ids)
-    named = [call_id for call_id in made if call_id]
+    new_ids = unique_ids(given_ids)
+    named = [call_id for call_id in new_ids if call_id]
     assert len(set(named)) == len(named)
-    assert [not call_id for call_id in made] == [not call_id for call_id in given_ids]
+    assert [not call_id for call_id in new_ids] == [not call_id for call_id in given_ids]
     first = [given_ids.index(call_id) == place for place, call_id in enumerate(given_ids)]
-    assert all(new == old for new, old, is_first in zip(made, given_ids, first, strict=True) if is_first)
+    assert all(new == old for new, old, is_first in zip(new_ids, given_ids, first, strict=True) if is_first)
 
 
 @given(st.lists(st.sampled_from(["t1", "t2", "call_7", "functions.echo:0"]), max_size=8))

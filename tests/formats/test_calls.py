@@ -44,16 +44,18 @@ def test_a_call_keeps_its_name_and_arguments(name, as_given):
 @pytest.mark.parametrize("name", PARALLEL)
 def test_parallel_calls_keep_their_order(name):
     """Two calls of one tool in one turn are two calls, in the order they were made."""
-    given = [("forecast", {"city": city}, key) for city, key in [("Oslo", "id1"), ("Rome", "id2"), ("Oslo", "id3")]]
-    calls = module(name).calls(sdks.reply(name, given))
+    sent_calls = [
+        ("forecast", {"city": city}, key) for city, key in [("Oslo", "id1"), ("Rome", "id2"), ("Oslo", "id3")]
+    ]
+    calls = module(name).calls(sdks.reply(name, sent_calls))
     assert [read(call.arguments)["city"] for call in calls] == ["Oslo", "Rome", "Oslo"]
 
 
 @pytest.mark.parametrize("name", WITH_IDS)
 def test_ids_are_kept(name):
     """The id is what the result has to be sent back under."""
-    given = [("ping", {}, "id1"), ("ping", {}, "id2")]
-    assert [call.id for call in module(name).calls(sdks.reply(name, given))] == ["id1", "id2"]
+    sent_calls = [("ping", {}, "id1"), ("ping", {}, "id2")]
+    assert [call.id for call in module(name).calls(sdks.reply(name, sent_calls))] == ["id1", "id2"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -184,14 +186,14 @@ def test_tools_that_the_provider_runs_are_not_ours():
 
 
 @pytest.mark.parametrize(
-    ("namespace", "meant"),
+    ("namespace", "tool_name"),
     [(None, "list_orders"), ("", "list_orders"), ("list_orders", "list_orders"), ("crm", "crm.list_orders")],
 )
-def test_a_namespace_is_part_of_the_name(namespace, meant):
+def test_a_namespace_is_part_of_the_name(namespace, tool_name):
     """Unless it is the tool's own, which is how a tool that was loaded alone comes back."""
     item = {"type": "function_call", "call_id": "1", "name": "list_orders", "arguments": "{}", "namespace": namespace}
     [call] = module("openai_responses").calls({"output": [item]})
-    assert call.name == meant
+    assert call.name == tool_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.formats import sdks
-from tests.formats.tools import everything, made, module
+from tests.formats.tools import build_definitions, everything, module
 from toolkit import Catalog, Session, tool
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.errors import CatalogError
@@ -24,10 +24,10 @@ def loaded():
 
 
 def names(name, definitions):
-    """The names of functions in *definitions*, whatever their shape."""
+    """Return the names of the functions in *definitions*, in the shape of any provider."""
     listed = definitions[0]["functionDeclarations"] if name == "gemini" and definitions else definitions
-    found = [each.get("toolSpec", each.get("function", each)) for each in listed]
-    return [each["name"] for each in found if "name" in each]
+    functions = [definition.get("toolSpec", definition.get("function", definition)) for definition in listed]
+    return [function["name"] for function in functions if "name" in function]
 
 
 @pytest.mark.one_case_in(3)
@@ -35,7 +35,7 @@ def names(name, definitions):
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_sdk_sends_what_was_defined(name, options, loaded):
     """An SDK's own types take every definition, and lose nothing of it."""
-    definitions = made(name, everything(), loaded, **options)
+    definitions = build_definitions(name, everything(), loaded, **options)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
@@ -58,7 +58,7 @@ def test_a_full_description_reaches_every_provider(name, options):
         """
         return city
 
-    definitions = made(name, catalog, **options)
+    definitions = build_definitions(name, catalog, **options)
     [listed] = definitions[0]["functionDeclarations"] if name == "gemini" else definitions
     text = "Find the station of a city.\n\nReturns: Its name.\n\nRaises:\n- KeyError: No such city."
     assert listed.get("toolSpec", listed.get("function", listed))["description"] == text
@@ -70,7 +70,7 @@ def test_a_full_description_reaches_every_provider(name, options):
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_built_in_tools_are_taken(name, options, tmp_path):
     """The tools that come with the package are told to every provider."""
-    definitions = made(name, builtin_catalog(Workspace(tmp_path)), **options)
+    definitions = build_definitions(name, builtin_catalog(Workspace(tmp_path)), **options)
     assert definitions
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
@@ -78,14 +78,14 @@ def test_the_built_in_tools_are_taken(name, options, tmp_path):
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_empty_catalog_is_an_empty_list(name):
     """Without tools there is nothing to send, and no shell around nothing."""
-    assert made(name, Catalog()) == []
+    assert build_definitions(name, Catalog()) == []
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_loaded_tools_come_last_in_the_order_they_were_found(name, loaded):
     """What is loaded changes nothing that was there before."""
     catalog = everything()
-    before, after = names(name, made(name, catalog)), names(name, made(name, catalog, loaded))
+    before, after = names(name, build_definitions(name, catalog)), names(name, build_definitions(name, catalog, loaded))
     wire = module(name).NAMING.wire
     assert after == [*before, "forecast", wire("mail.search")]
 
@@ -97,15 +97,15 @@ def test_descriptions_and_schemas_are_the_tools_own(name):
 
     @tool(catalog=catalog)
     def greet(who: str) -> str:
-        """Greet somebody.
+        """Greet a person.
 
         Args:
             who: The one to greet.
         """
         return who
 
-    text = str(made(name, catalog))
-    assert "Greet somebody." in text
+    text = str(build_definitions(name, catalog))
+    assert "Greet a person." in text
     assert "The one to greet." in text
 
 
@@ -114,13 +114,13 @@ def test_the_catalog_has_the_short_form(loaded):
     catalog = everything()
     short = catalog.definitions("anthropic", session=loaded, strict=True)
     assert isinstance(short, Definitions)
-    assert short == made("anthropic", catalog, loaded, strict=True)
+    assert short == build_definitions("anthropic", catalog, loaded, strict=True)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_found_by_its_name(name):
     """The registry gives what the module gives."""
-    assert definitions_for(name, everything()) == made(name, everything())
+    assert definitions_for(name, everything()) == build_definitions(name, everything())
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_an_unknown_format_is_refused_with_those_there_are(name, hint):
 @pytest.mark.parametrize("name", ["gemini", "ollama", "mcp"])
 def test_a_provider_without_strict_tools_says_so(name):
     """Where strict changes nothing, a note says that, and the definitions are the usual ones."""
-    usual, strict = made(name, everything()), made(name, everything(), strict=True)
+    usual, strict = build_definitions(name, everything()), build_definitions(name, everything(), strict=True)
     assert strict == usual
     assert "no strict tools" in str(strict.notes[0])
 
@@ -151,9 +151,9 @@ def test_a_note_names_its_tool():
 @pytest.mark.parametrize("name", ["anthropic", "openai", "openai_responses", "bedrock", "mistral", "ollama"])
 def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
     """Providers refuse a union at the top of a schema, so its properties are offered together, and words say the rest."""
-    definitions = made(name, everything())
+    definitions = build_definitions(name, everything())
     assert any(note.tool == "find_user" and "oneOf" in note.text for note in definitions.notes)
-    text = str([each for each in sdks.plain(definitions) if "find_user" in str(each)])
+    text = str([definition for definition in sdks.plain(definitions) if "find_user" in str(definition)])
     assert "'by'" in text
     assert "has to fit `oneOf`" in text
 
@@ -171,4 +171,4 @@ def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
 def test_what_is_no_catalog_or_session_is_refused_with_what_to_give(name, wrong, words):
     """A list of functions is what people give first."""
     with pytest.raises(TypeError, match=words):
-        made(name, *wrong)
+        build_definitions(name, *wrong)

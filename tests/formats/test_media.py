@@ -94,7 +94,7 @@ def test_a_document_in_a_resource_is_sent_as_one(name):
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_an_image_in_a_resource_is_an_image(name):
-    """Every provider shows it, whatever its media type says."""
+    """Every provider shows it, for any media type that it states."""
     assert encode(PNG) in send(name, ResourcePart("file:///a", PNG))
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.formats import sdks
-from tests.formats.tools import everything, made, module
+from tests.formats.tools import build_definitions, everything, module
 from toolkit import Catalog, Dispatcher, Session, ToolResult
 from toolkit.builtin.tool_search_tool import tool_search_for
 
@@ -28,18 +28,20 @@ def searchable():
 @pytest.mark.parametrize("make", [everything, searchable], ids=["theirs", "ours"])
 def test_the_sdk_knows_native_loading(name, make, strict):
     """Search tools and deferred definitions are in the SDK's types as they are sent."""
-    definitions = made(name, make(), native_loading=True, strict=strict)
+    definitions = build_definitions(name, make(), native_loading=True, strict=strict)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_without_a_search_of_ours_theirs_is_added(name):
     """Deferred tools are sent, marked, and last; the provider's search tool finds them."""
-    definitions = made(name, everything(), native_loading=True)
-    deferred = [each["name"] for each in definitions if each.get("defer_loading")]
+    definitions = build_definitions(name, everything(), native_loading=True)
+    deferred = [definition["name"] for definition in definitions if definition.get("defer_loading")]
     assert deferred == ["mail--search", "forecast"]
     searching = (
-        [each for each in definitions if "search" in each["type"]] if name == "openai_responses" else definitions
+        [definition for definition in definitions if "search" in definition["type"]]
+        if name == "openai_responses"
+        else definitions
     )
     assert searching[0]["type"] in ("tool_search", "tool_search_tool_bm25_20251119")
 
@@ -48,30 +50,32 @@ def test_without_a_search_of_ours_theirs_is_added(name):
 def test_the_session_does_not_matter(name):
     """What is loaded is in the conversation, not in the definitions, which never change."""
     session = Session()
-    before = made(name, searchable(), session, native_loading=True)
+    before = build_definitions(name, searchable(), session, native_loading=True)
     session.load("forecast")
-    assert made(name, searchable(), session, native_loading=True) == before
+    assert build_definitions(name, searchable(), session, native_loading=True) == before
 
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_without_deferred_tools_nothing_is_searched(name):
     """No search tool for nothing to find."""
     catalog = everything().filtered(lambda tool: not tool.facts.defer)
-    definitions = made(name, catalog, native_loading=True)
-    assert definitions == made(name, catalog)
+    definitions = build_definitions(name, catalog, native_loading=True)
+    assert definitions == build_definitions(name, catalog)
 
 
 def test_our_search_is_an_ordinary_tool_for_anthropic():
     """Its result refers to the deferred tools that were sent."""
-    definitions = made("anthropic", searchable(), native_loading=True)
-    assert [each["name"] for each in definitions if not each.get("defer_loading")][-1] == "tool_search"
-    assert not any("type" in each for each in definitions)
+    definitions = build_definitions("anthropic", searchable(), native_loading=True)
+    assert [definition["name"] for definition in definitions if not definition.get("defer_loading")][
+        -1
+    ] == "tool_search"
+    assert not any("type" in definition for definition in definitions)
 
 
 def test_our_search_is_executed_here_for_openai():
     """The deferred tools are not sent; they come with the result of the search."""
     catalog = searchable()
-    definitions = made("openai_responses", catalog, native_loading=True)
+    definitions = build_definitions("openai_responses", catalog, native_loading=True)
     assert definitions[-1]["type"] == "tool_search"
     assert definitions[-1]["execution"] == "client"
     assert definitions[-1]["parameters"] == catalog["tool_search"].schema
@@ -118,8 +122,8 @@ async def test_openai_is_told_of_what_was_found_with_its_definition():
     sent = module("openai_responses").results(results, catalog, native_loading=True, strict=True)
     assert sdks.messages("openai_responses", sent) == sdks.plain(sent)
     assert (sent[0]["type"], sent[0]["call_id"], sent[0]["execution"]) == ("tool_search_output", "t1", "client")
-    [found] = sent[0]["tools"]
-    assert (found["name"], found["defer_loading"], found["strict"]) == ("forecast", True, True)
+    [definition] = sent[0]["tools"]
+    assert (definition["name"], definition["defer_loading"], definition["strict"]) == ("forecast", True, True)
 
 
 @pytest.mark.parametrize("name", NATIVE)
@@ -159,9 +163,9 @@ def test_a_found_tool_that_is_gone_is_left_out():
     value = {"tools": [{"name": "forecast"}, {"name": "gone"}, {"name": 5}, "x"]}
     result = ToolResult("found", value, tool="tool_search", call_id="t1")
     [sent] = module("openai_responses").results([result], everything(), native_loading=True)
-    assert [each["name"] for each in sent["tools"]] == ["forecast"]
+    assert [definition["name"] for definition in sent["tools"]] == ["forecast"]
     [sent] = module("anthropic").results([result], everything(), native_loading=True)
-    assert [each["tool_name"] for each in sent["content"][0]["content"]] == ["forecast"]
+    assert [reference["tool_name"] for reference in sent["content"][0]["content"]] == ["forecast"]
 
 
 @pytest.mark.parametrize(
@@ -172,8 +176,10 @@ def test_the_last_stable_definition_is_marked_for_the_cache(cache, mark):
     """What is loaded later comes after the mark."""
     session = Session()
     session.load("forecast")
-    definitions = made("anthropic", everything(), session, cache=cache)
-    marked = {each["name"]: each["cache_control"] for each in definitions if "cache_control" in each}
+    definitions = build_definitions("anthropic", everything(), session, cache=cache)
+    marked = {
+        definition["name"]: definition["cache_control"] for definition in definitions if "cache_control" in definition
+    }
     assert marked == ({} if mark is None else {"find_user": mark})
     assert definitions[-1]["name"] == "forecast"
 
@@ -181,14 +187,14 @@ def test_the_last_stable_definition_is_marked_for_the_cache(cache, mark):
 def test_a_lifetime_that_there_is_not_is_refused():
     """Where the mistake is made, not by the provider."""
     with pytest.raises(ValueError, match='expected True, False, "5m" or "1h"'):
-        made("anthropic", everything(), cache="2h")
+        build_definitions("anthropic", everything(), cache="2h")
 
 
 def test_with_native_loading_the_mark_is_before_the_deferred_tools():
     """A deferred definition may not have one."""
-    definitions = made("anthropic", everything(), native_loading=True)
-    assert ["cache_control" in each for each in definitions] == [False] * 6 + [True] + [False] * 2
-    alone = made("anthropic", everything().filtered(lambda tool: tool.facts.defer), native_loading=True)
+    definitions = build_definitions("anthropic", everything(), native_loading=True)
+    assert ["cache_control" in definition for definition in definitions] == [False] * 6 + [True] + [False] * 2
+    alone = build_definitions("anthropic", everything().filtered(lambda tool: tool.facts.defer), native_loading=True)
     assert alone[0]["cache_control"] == {"type": "ephemeral"}
     assert alone[0]["name"] == "tool_search_tool_bm25"
 
@@ -198,15 +204,15 @@ def test_a_catalog_of_deferred_tools_has_nothing_stable():
     catalog = everything().filtered(lambda tool: tool.facts.defer)
     session = Session()
     session.load("forecast")
-    assert "cache_control" not in str(made("anthropic", catalog, session))
-    assert "cachePoint" not in str(made("bedrock", catalog, session, cache=True))
+    assert "cache_control" not in str(build_definitions("anthropic", catalog, session))
+    assert "cachePoint" not in str(build_definitions("bedrock", catalog, session, cache=True))
 
 
 def test_bedrock_has_a_cache_point_after_the_last_stable_definition():
     """It is an entry of its own, before what is loaded."""
     session = Session()
     session.load("forecast")
-    definitions = made("bedrock", everything(), session, cache=True)
+    definitions = build_definitions("bedrock", everything(), session, cache=True)
     assert definitions[-2] == {"cachePoint": {"type": "default"}}
     assert definitions[-1]["toolSpec"]["name"] == "forecast"
     assert sdks.tools("bedrock", definitions) == sdks.plain(definitions)
@@ -214,4 +220,4 @@ def test_bedrock_has_a_cache_point_after_the_last_stable_definition():
 
 def test_bedrock_has_no_cache_point_unless_asked():
     """Not every model takes one."""
-    assert "cachePoint" not in str(made("bedrock", Catalog(everything()["ping"])))
+    assert "cachePoint" not in str(build_definitions("bedrock", Catalog(everything()["ping"])))

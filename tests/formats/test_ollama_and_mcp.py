@@ -6,21 +6,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
-from tests.formats.tools import Node, everything, made
+from tests.formats.tools import Node, build_definitions, everything
 from toolkit import Catalog, Tool, tool
 from toolkit.formats import mcp
 
 
-def told(schema):
-    """The one parameter of a tool, as Ollama is told of it."""
+def send_to_ollama(schema):
+    """Return the one parameter of a tool in the form that Ollama gets."""
     whole = {"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "string", "minLength": 2}}}
-    definitions = made("ollama", Catalog(Tool.from_schema("act", "Act.", whole, lambda arguments: None)))
+    definitions = build_definitions("ollama", Catalog(Tool.from_schema("act", "Act.", whole, lambda arguments: None)))
     assert sdks.tools("ollama", definitions) == sdks.plain(definitions)
     return definitions[0]["function"]["parameters"]["properties"]["a"]
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("schema", "sent"),
     [
         ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
         ({"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
@@ -41,14 +41,14 @@ def told(schema):
         (True, {}),
     ],
 )
-def test_what_ollamas_client_would_lose_is_said_in_words(given, sent):
+def test_what_ollamas_client_would_lose_is_said_in_words(schema, sent):
     """Its types keep four keywords of a parameter; the others would be gone without a word."""
-    assert told(given) == sent
+    assert send_to_ollama(schema) == sent
 
 
 def test_shared_definitions_are_kept_for_ollama():
     """They are among the few things its client passes on."""
-    [definition] = made("ollama", Catalog(everything()["plant"]))
+    [definition] = build_definitions("ollama", Catalog(everything()["plant"]))
     assert "Node" in definition["function"]["parameters"]["$defs"]
     assert definition["function"]["parameters"]["properties"]["node"]["type"] == "object"
 
@@ -56,13 +56,13 @@ def test_shared_definitions_are_kept_for_ollama():
 def test_the_top_of_a_schema_is_described_to_ollama():
     """What is said of all arguments goes into the description of the tool."""
     schema = {"type": "object", "properties": {}, "description": "All or nothing.", "minProperties": 1}
-    [definition] = made("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
+    [definition] = build_definitions("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
     assert definition["function"]["description"] == "Act. All or nothing. (properties at least: 1)"
 
 
-def listed(function):
+def list_for_mcp(function):
     """The definition of a function for an MCP client."""
-    definitions = made("mcp", Catalog(function))
+    definitions = build_definitions("mcp", Catalog(function))
     assert sdks.tools("mcp", definitions) == sdks.plain(definitions)
     return definitions[0]
 
@@ -75,7 +75,7 @@ def test_facts_are_hints_for_mcp():
         """Look."""
         return ""
 
-    assert listed(look)["annotations"] == {
+    assert list_for_mcp(look)["annotations"] == {
         "readOnlyHint": True,
         "destructiveHint": False,
         "idempotentHint": True,
@@ -109,16 +109,16 @@ def either() -> dict[str, int] | str:
 
 def test_an_output_schema_describes_an_object():
     """What is no object is in one, as `results` sends it; what is sometimes one is promised to be no more than that."""
-    assert "outputSchema" not in listed(no_promise)
+    assert "outputSchema" not in list_for_mcp(no_promise)
     wrapped = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
     wrapped["x-fastmcp-wrap-result"] = True  # FastMCP and our client give their program the value itself
-    assert listed(text)["outputSchema"] == wrapped
-    assert listed(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert listed(tree)["outputSchema"]["type"] == "object"
-    assert "$defs" in listed(tree)["outputSchema"]
-    assert listed(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
-    assert "Node" in listed(trees)["outputSchema"]["$defs"]
-    assert listed(either)["outputSchema"] == {"type": "object"}
+    assert list_for_mcp(text)["outputSchema"] == wrapped
+    assert list_for_mcp(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert list_for_mcp(tree)["outputSchema"]["type"] == "object"
+    assert "$defs" in list_for_mcp(tree)["outputSchema"]
+    assert list_for_mcp(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
+    assert "Node" in list_for_mcp(trees)["outputSchema"]["$defs"]
+    assert list_for_mcp(either)["outputSchema"] == {"type": "object"}
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def test_an_empty_result_is_not_sent_empty(name, text):
 @pytest.mark.parametrize("name", FORMATS)
 def test_images_go_along(name, form):
     """An image is beside the text, with the media type that its bytes have."""
-    shown = result(text="see", parts=[ImagePart(IMAGES[form], f"image/{form}")])
-    sent = module(name).results([shown])
+    answer = result(text="see", parts=[ImagePart(IMAGES[form], f"image/{form}")])
+    sent = module(name).results([answer])
     assert sdks.messages(name, sent) == sdks.plain(sent)
     text = json.dumps(sdks.plain(sent))
     assert base64.b64encode(IMAGES[form]).decode() in text
@@ -177,7 +177,7 @@ def test_bedrock_takes_objects_as_json_and_the_rest_as_text():
     """An array or a text in its `json` is refused, so those are text."""
     results = [result(text='{"a":1}', value={"a": 1}), result(text="[1]", value=[1])]
     [message] = module("bedrock").results(results)
-    assert [each["toolResult"]["content"] for each in message["content"]] == [[{"json": {"a": 1}}], [{"text": "[1]"}]]
+    assert [block["toolResult"]["content"] for block in message["content"]] == [[{"json": {"a": 1}}], [{"text": "[1]"}]]
 
 
 @pytest.mark.parametrize("name", ["gemini", "ollama"])
@@ -206,7 +206,7 @@ def test_mcp_results_have_structure_and_links():
         result("failed", "no"),
     ]
     sent = module("mcp").results(results)
-    structured = [each.get("structuredContent", "none") for each in sent]
+    structured = [answer.get("structuredContent", "none") for answer in sent]
     assert structured == [{"a": 1}, {"result": [1]}, {"result": None}, "none", "none"]
     assert sent[0]["content"][1:] == [
         {"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt", "mimeType": "text/plain"},
@@ -246,7 +246,7 @@ def test_what_is_no_list_of_results_is_refused_with_what_to_write(name, wrong, w
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_results_may_be_drawn_from_an_iterator(name):
-    """Whatever a format does with them twice."""
-    shown = [result(parts=(ImagePart(PNG),)), result()]
-    assert module(name).results(iter(shown)) == module(name).results(shown)
+    """A format may read the results twice."""
+    answers = [result(parts=(ImagePart(PNG),)), result()]
+    assert module(name).results(iter(answers)) == module(name).results(answers)
     assert module(name).results(iter(())) == []

@@ -28,30 +28,30 @@ pytestmark = [
 ]
 
 
-async def printed(file: str, **environment: str) -> str:
+async def run_example(file: str, **environment: str) -> str:
     """What the example says, with no key but that in *environment*."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
+    variables = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     command = [sys.executable, "-W", "error", str(EXAMPLES / file)]
     run = await asyncio.create_subprocess_exec(
-        *command, env={**kept, **environment}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *command, env={**variables, **environment}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    said, wrong = await run.communicate()
+    output, wrong = await run.communicate()
     assert (run.returncode, wrong.decode()) == (0, "")
-    return said.decode()
+    return output.decode()
 
 
 @pytest.mark.long
 async def test_without_a_key_the_stand_in_answers(file, provider, path):
     """It calls the tool twice and says what came of it."""
-    assert await printed(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
+    assert await run_example(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
 
 
 @pytest.mark.long
 async def test_with_a_key_the_provider_is_asked(file, provider, path):
     """The request goes to the address that is set, with the key that is set."""
     async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:
-        said = await printed(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
-    assert said == "Warm.\n"
+        output = await run_example(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
+    assert output == "Warm.\n"
     assert len(stub.heard) == 2
     assert "Sunny in Bergen, 21 degrees F." in str(stub.heard[1].body["messages"][-1])
 
@@ -59,13 +59,13 @@ async def test_with_a_key_the_provider_is_asked(file, provider, path):
 async def test_it_is_about_twenty_lines(file, provider, path):
     """Without docstrings and imports: what a reader has to think up."""
     source = (EXAMPLES / file).read_text(encoding="utf-8")
-    told = {
+    prose_lines = {
         line
         for node in ast.walk(ast.parse(source))
         if isinstance(node, (ast.Import, ast.ImportFrom)) or _is_docstring(node)
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
     }
-    code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in told]
+    code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in prose_lines]
     assert len(code) <= 22
 
 

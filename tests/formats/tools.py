@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from toolkit import Catalog, Context, Tool
 from toolkit.formats.base import Definitions
 
-__all__ = ["Node", "everything", "made", "module", "union"]
+__all__ = ["Node", "everything", "build_definitions", "module", "union"]
 
 
 @dataclass
@@ -24,19 +24,19 @@ class Node:
 
 @dataclass
 class Address:
-    """Where somebody lives."""
+    """Where a person lives."""
 
     city: str
     street: str = ""
 
 
 def module(name: str) -> Any:
-    """The format of that name."""
+    """Return the module of the format *name*."""
     return importlib.import_module(f"toolkit.formats.{name}")
 
 
-def made(name: str, catalog: Any, *arguments: Any, **options: Any) -> Definitions:
-    """What the format of that name tells of *catalog*."""
+def build_definitions(name: str, catalog: Any, *arguments: Any, **options: Any) -> Definitions:
+    """Return the definitions of *catalog* in the format *name*."""
     return module(name).definitions(catalog, *arguments, **options)
 
 

@@ -57,10 +57,10 @@ def iter_modules(package: str) -> Iterator[ModuleType]:
         except (Exception, SystemExit):  # noqa: BLE001 -- another system, or a package that is not installed
             continue
         yield module
-        for found in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
-            last = found.name.rpartition(".")[2]
-            if not last.startswith("_") and last not in _PARTS_SKIPPED and found.name not in SKIPPED:
-                names.append(found.name)
+        for entry in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}."):
+            last = entry.name.rpartition(".")[2]
+            if not last.startswith("_") and last not in _PARTS_SKIPPED and entry.name not in SKIPPED:
+                names.append(entry.name)
 
 
 def iter_functions(module: ModuleType, package: str) -> Iterator[tuple[str, object]]:
@@ -96,14 +96,14 @@ def decorate(function: object) -> tuple[str, str]:
 
 def decorate_all(packages: list[str]) -> dict:
     """Return the report about all functions of *packages*."""
-    seen: dict[int, object] = {}
+    functions: dict[int, object] = {}
     outcomes, reasons, crashes = Counter(), [], {}
     for package in packages:
         for module in iter_modules(package):
             for name, function in iter_functions(module, package):
-                if id(function) in seen:
+                if id(function) in functions:
                     continue
-                seen[id(function)] = function  # kept, so that no other gets its id
+                functions[id(function)] = function  # kept, so that no other gets its id
                 print(name, file=sys.__stdout__, flush=True)
                 outcome, text = decorate(function)
                 outcomes[outcome] += 1
@@ -112,7 +112,7 @@ def decorate_all(packages: list[str]) -> dict:
                 elif outcome == "refused":
                     reasons.append(f"{name}: {text}")
     counts = {outcome: outcomes[outcome] for outcome in ("built", "refused")}
-    return {"functions": len(seen), **counts, "reasons": reasons, "crashes": crashes}
+    return {"functions": len(functions), **counts, "reasons": reasons, "crashes": crashes}
 
 
 if __name__ == "__main__":

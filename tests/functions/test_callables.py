@@ -82,11 +82,11 @@ def test_a_wrapper_runs_itself():
     assert find_executed_function(Holder().method) is Holder.method
 
 
-@pytest.mark.parametrize("thing", [len, mock.Mock(), 5, "text", object(), type])
-def test_anything_has_a_subject_and_a_place(thing):
-    """Whatever it is, a message can name it."""
-    assert isinstance(subject_of(thing), str)
-    assert find_source_location(thing)[1] >= 1
+@pytest.mark.parametrize("value", [len, mock.Mock(), 5, "text", object(), type])
+def test_anything_has_a_subject_and_a_place(value):
+    """A message can name any object."""
+    assert isinstance(subject_of(value), str)
+    assert find_source_location(value)[1] >= 1
 
 
 class Anything:

@@ -31,7 +31,7 @@ class Unspeakable(Exception):
         (Unspeakable(), "Unspeakable"),
         (ValueError("x" * 10_000), "x" * 300 + "..."),
     ],
-    ids=lambda each: str(type(each)),
+    ids=lambda value: str(type(value)),
 )
 def test_what_decoding_raises_is_a_problem_of_the_call(raised, words):
     """A converter may raise anything; its message is cut."""
@@ -61,7 +61,7 @@ def test_a_judge_that_breaks_down_refuses(schema, words):
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("answer", "problems"),
     [
         (None, []),
         (True, []),
@@ -77,27 +77,27 @@ def test_a_judge_that_breaks_down_refuses(schema, words):
         (Unspeakable(), ["the tool's own check raised Unspeakable"]),
         (BadArgs([Problem("one", ("a",)), Problem("two")]), ["a: one", "two"]),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.anyio
-async def test_an_authors_own_check_may_return_or_raise_problems(found, said):
-    """Whatever form they come in, sync or async, they are problems of the call."""
+async def test_an_authors_own_check_may_return_or_raise_problems(answer, problems):
+    """A sync and an async check may return or raise problems in any form."""
 
     def validate(arguments):
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def later(arguments):
         return validate(arguments)
 
-    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=False)] == said
-    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=True)] == said
-    assert [str(problem) for problem in await run_custom_validator(later, {}, wait=True)] == said
+    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=False)] == problems
+    assert [str(problem) for problem in run_custom_validator(validate, {}, wait=True)] == problems
+    assert [str(problem) for problem in await run_custom_validator(later, {}, wait=True)] == problems
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "future"])
-def test_an_async_check_is_refused_where_nobody_waits(kind):
+def test_an_async_check_is_refused_in_a_sync_call(kind):
     """A check that cannot be awaited must not be skipped."""
 
     class Later:
@@ -124,10 +124,10 @@ def test_problems_that_come_one_by_one_may_end_in_an_error():
 
 def test_a_judge_is_made_once_and_only_if_needed():
     """The fast path needs none; the first refusal makes the one that is kept."""
-    made = tool_for(int).about.checker
-    assert made.check({"x": 1}) == {"x": 1}
-    assert made._validator is None
-    assert made.validator is made.validator
+    int_checker = tool_for(int).about.checker
+    assert int_checker.check({"x": 1}) == {"x": 1}
+    assert int_checker._validator is None
+    assert int_checker.validator is int_checker.validator
 
 
 def test_words_are_made_when_someone_reads():
@@ -171,7 +171,7 @@ def test_what_cannot_be_converted_is_told_with_the_rest():
 
 
 @pytest.mark.parametrize(
-    ("found", "problems"),
+    ("answer", "problems"),
     [
         ({"a": None}, []),
         ("", []),
@@ -180,6 +180,6 @@ def test_what_cannot_be_converted_is_told_with_the_rest():
         (b"x", ["the tool's own check returned bytes; it has to return problems or None"]),
     ],
 )
-def test_an_authors_check_may_answer_field_by_field(found, problems):
+def test_an_authors_check_may_answer_field_by_field(answer, problems):
     """A dictionary goes as deep as it likes, and None means fine wherever it stands."""
-    assert [str(problem) for problem in run_custom_validator(lambda arguments: found, {}, wait=False)] == problems
+    assert [str(problem) for problem in run_custom_validator(lambda arguments: answer, {}, wait=False)] == problems

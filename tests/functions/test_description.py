@@ -13,7 +13,7 @@ import pytest
 from toolkit import BadArgs, Catalog, Context, DefinitionError, Dispatcher, Tool, ToolkitWarning, tool
 
 
-def described(function, **options):
+def describe(function, **options):
     return Tool.described(function, **options)
 
 
@@ -37,17 +37,17 @@ def read(path: str, limit: int = 10):
 
 def test_the_prose_is_the_description():
     """Sections do not leak into it; their texts go to the parameters."""
-    made = described(read)
-    assert made.description == "Read a file.\n\nSlowly, if need be."
-    assert made.schema["properties"]["path"]["description"] == "Where it is."
-    assert made.schema["properties"]["limit"]["description"] == "How many lines: at most 100."
+    read_tool = describe(read)
+    assert read_tool.description == "Read a file.\n\nSlowly, if need be."
+    assert read_tool.schema["properties"]["path"]["description"] == "Where it is."
+    assert read_tool.schema["properties"]["limit"]["description"] == "How many lines: at most 100."
 
 
 def test_an_option_wins_over_the_docstring():
     """The parameters keep the texts that the docstring gives them."""
-    made = described(read, description="Look into a file.")
-    assert made.description == "Look into a file."
-    assert made.schema["properties"]["path"]["description"] == "Where it is."
+    read_tool = describe(read, description="Look into a file.")
+    assert read_tool.description == "Look into a file."
+    assert read_tool.schema["properties"]["path"]["description"] == "Where it is."
 
 
 def find(city: str):
@@ -79,20 +79,20 @@ Raises:
 
 def test_returns_and_raises_reach_the_model_in_the_description_by_choice():
     """`describe="full"` adds them to the prose, or to the description that is given."""
-    assert described(find, describe="full").description == f"Find the stations of a city.{OUTCOMES}"
-    assert described(find, describe="full", description="Find.").description == f"Find.{OUTCOMES}"
-    assert described(read, describe="full").description.endswith("if need be.\n\nReturns: The text.")
+    assert describe(find, describe="full").description == f"Find the stations of a city.{OUTCOMES}"
+    assert describe(find, describe="full", description="Find.").description == f"Find.{OUTCOMES}"
+    assert describe(read, describe="full").description.endswith("if need be.\n\nReturns: The text.")
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
 def test_a_docstring_without_returns_and_raises_adds_nothing_to_the_description():
-    assert described(len, describe="full", name="size").description == described(len, name="size").description
+    assert describe(len, describe="full", name="size").description == describe(len, name="size").description
 
 
 @pytest.mark.parametrize("options", [{}, {"describe": "prose"}, {"describe": None}])
 def test_returns_and_raises_stay_out_of_the_description_unless_asked(options):
     """Most models do well without them."""
-    assert described(find, **options).description == "Find the stations of a city."
+    assert describe(find, **options).description == "Find the stations of a city."
 
 
 def test_a_method_is_described_in_full_too():
@@ -137,7 +137,7 @@ def test_an_annotation_wins_over_the_docstring():
             b: Further.
         """
 
-    properties = described(take).schema["properties"]
+    properties = describe(take).schema["properties"]
     assert properties["a"]["description"] == "Nearer."
     assert properties["b"]["description"] == "Further."
 
@@ -188,7 +188,7 @@ def own_text(function, text):
 )
 def test_the_text_is_found_where_it_was_written(function, text):
     """In what a partial calls, in a class, in the method that was overridden."""
-    assert described(function).description == text
+    assert describe(function).description == text
 
 
 def undocumented_HTTPThing(a: int): ...
@@ -215,15 +215,15 @@ def test_a_function_without_a_text_is_described_by_its_name_with_a_warning(funct
     options = {} if place else {"name": "named"}
     code = (place or function).__code__
     with pytest.warns(ToolkitWarning, match="has no docstring.*write one, or give `description=`") as caught:
-        made = described(function, **options)
-    assert made.description == text
+        silent_tool = describe(function, **options)
+    assert silent_tool.description == text
     assert (caught[0].filename, caught[0].lineno) == (code.co_filename, code.co_firstlineno)
     assert code.co_qualname in str(caught[0].message)
 
 
 def test_a_description_spares_the_warning():
     """Nothing is missing then."""
-    assert described(undocumented_HTTPThing, description="Do it.").description == "Do it."
+    assert describe(undocumented_HTTPThing, description="Do it.").description == "Do it."
 
 
 class Silent:
@@ -233,8 +233,8 @@ class Silent:
 def test_an_object_without_a_text_is_warned_of_too():
     """By the name of its class."""
     with pytest.warns(ToolkitWarning, match=r"test_description\.Silent\..* has no docstring"):
-        made = described(Silent())
-    assert made.description == "Silent"
+        silent_tool = describe(Silent())
+    assert silent_tool.description == "Silent"
 
 
 def test_a_method_is_warned_of_when_its_object_is_known():
@@ -251,7 +251,7 @@ def test_a_method_is_warned_of_when_its_object_is_known():
 
     with pytest.warns(ToolkitWarning) as caught:
         catalog = Catalog(Quiet())
-    assert ["Quiet.lose" in str(each.message) for each in caught] == [True]
+    assert ["Quiet.lose" in str(warning.message) for warning in caught] == [True]
     assert catalog["find"].description == "Find things."
     assert catalog["lose"].description == "Lose"
 
@@ -292,13 +292,13 @@ SCHEMA = {
 )
 def test_a_hand_written_schema_is_enforced(schema, good, bad, validation):
     """Whichever keywords it uses; and then the function's own types are."""
-    made = described(take, schema=schema)
-    assert made.check(good, validation=validation) == {"b": "x", **good}
-    assert made.schema["type"] == "object"
+    take_tool = describe(take, schema=schema)
+    assert take_tool.check(good, validation=validation) == {"b": "x", **good}
+    assert take_tool.schema["type"] == "object"
     refusals = 0
     for arguments in bad:
         with pytest.raises(BadArgs):
-            made.check(arguments, validation=validation)
+            take_tool.check(arguments, validation=validation)
         refusals += 1
     assert refusals == len(bad)
 
@@ -309,12 +309,12 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
     def on(day: dt.date):
         """Wait."""
 
-    made = described(on, schema={"properties": {"day": {"type": "string", "pattern": "^2024"}}})
-    assert made.check({"day": "2024-05-01"}) == {"day": dt.date(2024, 5, 1)}
+    on_tool = describe(on, schema={"properties": {"day": {"type": "string", "pattern": "^2024"}}})
+    assert on_tool.check({"day": "2024-05-01"}) == {"day": dt.date(2024, 5, 1)}
     with pytest.raises(BadArgs, match="day"):
-        made.check({"day": "2023-05-01"})
+        on_tool.check({"day": "2023-05-01"})
     with pytest.raises(BadArgs, match="day"):
-        made.check({"day": "2024-99-01"})
+        on_tool.check({"day": "2024-99-01"})
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
 def test_a_schema_that_cannot_be_enforced_is_refused_at_decoration(schema, words):
     """With the reason, and the function named."""
     with pytest.raises(DefinitionError, match=f"test_description.take: .*{words}"):
-        described(take, schema=schema)
+        describe(take, schema=schema)
 
 
 def test_a_schema_nested_without_end_is_refused():
@@ -345,17 +345,17 @@ def test_a_schema_nested_without_end_is_refused():
     schema = {}
     schema["properties"] = {"a": schema}
     with pytest.raises(DefinitionError, match="nested too deeply"):
-        described(take, schema=schema)
+        describe(take, schema=schema)
 
 
 def test_a_schema_is_copied():
     """Changing it afterwards changes no check; read-only mappings and tuples are fine."""
     limits = {"type": "integer", "maximum": 3}
-    made = described(take, schema=types.MappingProxyType({"properties": {"a": limits}, "required": ("a",)}))
+    take_tool = describe(take, schema=types.MappingProxyType({"properties": {"a": limits}, "required": ("a",)}))
     limits["maximum"] = 100
     with pytest.raises(BadArgs, match="at most 3"):
-        made.check({"a": 50})
-    assert made.schema["required"] == ["a"]
+        take_tool.check({"a": 50})
+    assert take_tool.schema["required"] == ["a"]
 
 
 def test_an_open_function_takes_what_the_schema_says():
@@ -364,10 +364,10 @@ def test_an_open_function_takes_what_the_schema_says():
     def free(**more):
         """Take."""
 
-    made = described(free, schema={"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
-    assert made.check({"a": 1}) == {"a": 1}
+    free_tool = describe(free, schema={"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
+    assert free_tool.check({"a": 1}) == {"a": 1}
     with pytest.raises(BadArgs, match="b"):
-        made.check({"b": 1})
+        free_tool.check({"b": 1})
 
 
 def test_what_a_closed_schema_leaves_out_needs_no_json_form():
@@ -378,11 +378,11 @@ def test_what_a_closed_schema_leaves_out_needs_no_json_form():
         return [amount, form, more, context is not None]
 
     schema = {"properties": {"amount": {"type": "number"}}, "additionalProperties": False}
-    made = described(price, schema=schema)
-    assert made.check({"amount": 1.5}) == {"amount": 1.5}
+    price_tool = describe(price, schema=schema)
+    assert price_tool.check({"amount": 1.5}) == {"amount": 1.5}
     with pytest.raises(BadArgs, match="form"):
-        made.check({"amount": 1.5, "form": None})
-    assert Dispatcher(Catalog(made)).call_sync("price", {"amount": 1.5}).value == [1.5, None, 3, True]
+        price_tool.check({"amount": 1.5, "form": None})
+    assert Dispatcher(Catalog(price_tool)).call_sync("price", {"amount": 1.5}).value == [1.5, None, 3, True]
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_a_schema_cannot_name_what_a_model_cannot_send(name, options):
         """Tell a price."""
 
     with pytest.raises(DefinitionError, match=rf"properties that .*: {name}; "):
-        described(price, schema={"properties": {name: {}}}, **options)
+        describe(price, schema={"properties": {name: {}}}, **options)
 
 
 def test_a_schema_for_a_static_method_waits_for_its_class():
@@ -418,11 +418,11 @@ def test_a_schema_for_a_static_method_waits_for_its_class():
 
 def test_examples_are_checked_at_decoration():
     """The bad one is named."""
-    assert described(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
+    assert describe(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
     with pytest.raises(DefinitionError, match=r"take: example 2 does not fit the schema: a: expected an integer"):
-        described(take, examples=[{"a": 1}, {"a": "x"}])
+        describe(take, examples=[{"a": 1}, {"a": "x"}])
     with pytest.raises(DefinitionError, match="example 1"):
-        described(take, schema=SCHEMA, examples=[{"a": 7}])
+        describe(take, schema=SCHEMA, examples=[{"a": 7}])
 
 
 def test_examples_of_a_method_are_checked_in_the_class_body():
@@ -442,22 +442,22 @@ def test_a_waiting_tool_is_finished_by_many_threads_at_once():
     """Every one of them gets the whole signature."""
     namespace = {}
     exec("def late(a: 'Later') -> 'Later': 'Wait.'", namespace)
-    made = described(namespace["late"])
+    late_tool = describe(namespace["late"])
     namespace["Later"] = int
     start = threading.Barrier(8)
     schemas = []
 
     def use():
         start.wait()
-        schemas.append((made.check({"a": 1}), made.schema, made.output_schema))
+        schemas.append((late_tool.check({"a": 1}), late_tool.schema, late_tool.output_schema))
 
     threads = [threading.Thread(target=use) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(schemas) == 8
-    assert all(each[0] == {"a": 1} and each[2] == {"type": "integer"} for each in schemas)
+    assert all(entry[0] == {"a": 1} and entry[2] == {"type": "integer"} for entry in schemas)
 
 
 @pytest.mark.parametrize(

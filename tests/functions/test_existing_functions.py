@@ -108,8 +108,8 @@ def test_most_functions_that_a_package_offers_at_its_top_become_tools(name, shar
 def test_every_package_of_the_development_group_is_recorded():
     """A package that is added is decorated too, or said to have no functions."""
     project = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = [*project["dependency-groups"]["dev"], *project["project"]["dependencies"]]
-    names = {re.match(r"[A-Za-z0-9_.-]+", line)[0] for line in wanted}
+    requirements = [*project["dependency-groups"]["dev"], *project["project"]["dependencies"]]
+    names = {re.match(r"[A-Za-z0-9_.-]+", line)[0] for line in requirements}
     assert names - PROGRAMS.keys() - RECORD.keys() == set()
 
 

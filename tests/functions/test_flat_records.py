@@ -2,144 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, NewType, TypeVar
+from typing import Annotated, Any, NewType
 
-import attrs
-import msgspec
 import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from typing_extensions import NotRequired, TypedDict, Unpack
+from typing_extensions import TypedDict
 
+from tests.functions.flat_record_kit import (
+    KINDS,
+    Box,
+    DataRefund,
+    DictRefund,
+    ModelRefund,
+    refunding,
+)
 from toolkit import (
     BadArgs,
     Catalog,
     Context,
-    Decision,
-    DefinitionError,
     Dispatcher,
     Inject,
     Permissions,
-    Reads,
-    RetryPolicy,
-    Secret,
-    Session,
     Tool,
-    Transient,
     tool,
 )
-from toolkit.calls.background.jobs import find_jobs
 from toolkit.formats import FORMATS, definitions_for
 from toolkit.functions.flat_records import FlatArguments
-from toolkit.hooks import Modify
 from toolkit.testing import arguments, check_tool
 from toolkit.values.codecs.code_writer import UNSURE
 
 MODES = pytest.mark.parametrize("validation", ["fast", "jsonschema"])
-T = TypeVar("T")
-
-
-@dataclass
-class DataRefund:
-    """
-    One refund.
-
-    Attributes:
-        amount: How much.
-        reason: Why.
-    """
-
-    amount: int
-    reason: str = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenRefund:
-    __doc__ = DataRefund.__doc__
-
-    amount: int
-    reason: str = "none"
-
-
-class ModelRefund(pydantic.BaseModel):
-    __doc__ = DataRefund.__doc__
-
-    amount: int
-    reason: str = "none"
-
-
-@pydantic.dataclasses.dataclass
-class CheckedRefund:
-    __doc__ = DataRefund.__doc__
-
-    amount: int
-    reason: str = "none"
-
-
-@attrs.define
-class AttrsRefund:
-    __doc__ = DataRefund.__doc__
-
-    amount: int
-    reason: str = "none"
-
-
-class StructRefund(msgspec.Struct):
-    __doc__ = DataRefund.__doc__
-
-    amount: int
-    reason: str = "none"
-
-
-class TupleRefund(NamedTuple):
-    """
-    One refund.
-
-    Attributes:
-        amount: How much.
-        reason: Why.
-    """
-
-    amount: int
-    reason: str = "none"
-
-
-class DictRefund(TypedDict):
-    """
-    One refund.
-
-    Attributes:
-        amount: How much.
-        reason: Why.
-    """
-
-    amount: int
-    reason: NotRequired[str]
-
-
-CLASSES = [DataRefund, FrozenRefund, ModelRefund, CheckedRefund, AttrsRefund, StructRefund, TupleRefund, DictRefund]
-KINDS = pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-
-
-def refunding(kind: Any, received: list[Any] | None = None, **options: Any) -> Tool:
-    """Return a flat tool that takes a record of this *kind*, and adds it to the list *received*."""
-
-    def refund(order):
-        """Refund an order."""
-        if received is not None:
-            received.append(order)
-        return "refunded"
-
-    refund.__annotations__ = {"order": kind, "return": str}
-    return Tool.described(refund, flat=True, **options)
 
 
 # What the model sees.
@@ -225,17 +124,11 @@ def test_a_model_that_contains_itself_has_one_definition():
     assert grow.check({"value": 1, "below": [{"value": 2}]})["below"] == [Tree(value=2)]
 
 
-@dataclass
-class Box(Generic[T]):
-    content: T
-    label: str = ""
-
-
 Small = NewType("Small", DataRefund)
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent", "wanted"),
+    ("kind", "sent", "record"),
     [
         (Box[int], {"content": 3}, Box(3)),
         (Box[DataRefund], {"content": {"amount": 1}, "label": "a"}, Box(DataRefund(1), "a")),
@@ -246,11 +139,11 @@ Small = NewType("Small", DataRefund)
     ids=str,
 )
 @MODES
-def test_generic_and_annotated_records_are_flat(kind, sent, wanted, validation):
+def test_generic_and_annotated_records_are_flat(kind, sent, record, validation):
     """So is a record under another name."""
     received: list[Any] = []
     assert Dispatcher([refunding(kind, received)], validation=validation).call_sync("refund", sent).kind == "ok"
-    assert received == [wanted]
+    assert received == [record]
 
 
 # What the function gets.
@@ -474,157 +367,6 @@ def test_the_arguments_may_be_bound_without_the_record():
     assert refund.signature.bind(dict(decoded)) == ([], {"order": ModelRefund(amount=5)})
 
 
-# Facts, rules and people.
-
-
-@pytest.mark.anyio
-@KINDS
-async def test_functions_given_as_options_get_the_fields(kind):
-    """And so does the rule language: the fields are the arguments."""
-    seen: dict[str, Any] = {}
-
-    def note(name: str, answer: Any) -> Any:
-        return lambda arguments: seen.setdefault(name, dict(arguments)) and answer
-
-    names = {"validate": None, "approval": False, "preview": "x", "preflight": [], "concurrency_safe": True}
-    refund = refunding(kind, **{name: note(name, answer) for name, answer in names.items()})
-    async with Dispatcher([refund], permissions=Permissions("default")) as dispatcher:
-        result = await dispatcher.call("refund", {"amount": 5, "reason": "late"})
-        assert result.kind == "waiting"
-        await dispatcher.call_many([("refund", {"amount": 5, "reason": "late"})] * 2)
-    assert seen.keys() >= {"validate", "approval", "preview", "preflight"}
-    assert all(arguments == {"amount": 5, "reason": "late"} for arguments in seen.values())
-
-
-@KINDS
-def test_rules_name_the_fields(kind):
-    """A rule about a parameter is a rule about a field."""
-    dispatcher = Dispatcher([refunding(kind)], permissions=Permissions("bypass", ["deny refund(amount=100)"]))
-    assert [dispatcher.call_sync("refund", {"amount": amount}).kind for amount in (100, 5)] == ["denied", "ok"]
-
-
-@pytest.mark.anyio
-@KINDS
-async def test_a_person_agrees_to_the_fields(kind):
-    """The request shows them, and what was approved runs."""
-    received: list[Any] = []
-    async with Dispatcher([refunding(kind, received, approval="always")]) as dispatcher:
-        waiting = await dispatcher.call("refund", {"amount": 5, "reason": "late"})
-        assert (waiting.kind, waiting.request.arguments) == ("waiting", {"amount": 5, "reason": "late"})
-        assert (await dispatcher.resume(waiting, Decision.approve())).kind == "ok"
-    assert received == [kind(amount=5, reason="late")]
-
-
-@pytest.mark.anyio
-async def test_a_hook_changes_the_fields():
-    """They are checked again, and the record is made anew."""
-
-    class Halve:
-        def before(self, call):
-            return Modify({**call.arguments, "amount": call.arguments["amount"] // 2})
-
-    received: list[Any] = []
-    async with Dispatcher([refunding(DataRefund, received)], hooks=[Halve()]) as dispatcher:
-        await dispatcher.call("refund", {"amount": 10})
-    assert received == [DataRefund(5)]
-
-
-@pytest.mark.anyio
-async def test_a_second_attempt_gets_a_new_record():
-    """What the first one has changed is forgotten."""
-    amounts = []
-
-    @tool(catalog=None, flat=True, idempotent=True)
-    async def refund(order: DataRefund) -> str:
-        """Refund an order."""
-        amounts.append(order.amount)
-        order.amount = 0
-        if len(amounts) == 1:
-            raise Transient("busy")
-        return "refunded"
-
-    async with Dispatcher([refund], retry=RetryPolicy(wait_initial=0)) as dispatcher:
-        assert (await dispatcher.call("refund", {"amount": 5})).kind == "ok"
-    assert amounts == [5, 5]
-
-
-def test_markers_count_on_the_fields():
-    """A path is checked, and a secret is masked, as on a parameter."""
-
-    class Upload(pydantic.BaseModel):
-        path: Annotated[Path, Reads]
-        key: Annotated[str, Secret] = pydantic.Field(alias="apiKey")
-
-    signature = refunding(Upload).signature
-    assert signature.accesses == {"path": Reads}
-    assert signature.secrets == {"apiKey"}
-    assert refunding(Annotated[DataRefund, Secret]).signature.secrets == {"amount", "reason"}
-    assert refunding(Box[Annotated[str, Secret]]).signature.secrets == {"content"}
-
-
-def test_a_secret_field_is_in_no_message():
-    """Nor in the representation of the call."""
-
-    @dataclass
-    class Login:
-        key: Annotated[str, Secret]
-        port: int
-
-    result = Dispatcher([refunding(Login)]).call_sync("refund", {"key": "hunter2", "port": "x"})
-    assert result.kind == "bad_args"
-    assert "port" in result.text
-    assert "hunter2" not in result.text
-
-
-def test_examples_are_checked_against_the_fields():
-    """They are arguments as a model should send them."""
-    assert refunding(DataRefund, examples=[{"amount": 5}]).facts.examples == ({"amount": 5},)
-    with pytest.raises(DefinitionError, match="example 1 does not fit the schema: "):
-        refunding(DataRefund, examples=[{"order": {"amount": 5}}])
-
-
-@pytest.mark.anyio
-async def test_a_flat_tool_may_run_in_the_background():
-    """The parameter `background` stands beside the fields, and the record does not get it."""
-    received: list[Any] = []
-    refund = refunding(DataRefund, received, background=True)
-    assert list(refund.schema["properties"]) == ["amount", "reason", "background"]
-    assert refund.check({"amount": 5}) == {"amount": 5, "reason": "none", "background": False}
-    assert refund.check({"amount": 5, "background": True})["background"] is True
-    assert refund.encode({"amount": 5, "background": True}) == {"amount": 5, "background": True}
-    session = Session()
-    async with Dispatcher([refund]) as dispatcher:
-        assert (await dispatcher.call("refund", {"amount": 5})).text == "refunded"
-        await dispatcher.call("refund", {"amount": 6, "background": True}, session=session)
-        [job] = find_jobs(session).all()
-        await asyncio.to_thread(job.wait, 20)
-    assert received == [DataRefund(5), DataRefund(6)]
-    with pytest.raises(BadArgs, match="^background: "):
-        refund.check({"amount": 5, "background": "x"})
-
-
-def test_a_record_with_a_field_background_cannot_have_the_fact():
-    """One name cannot mean two things."""
-
-    @dataclass
-    class Picture:
-        background: str
-
-    with pytest.raises(DefinitionError, match="the fact `background` adds a parameter `background`"):
-        refunding(Picture, background=True)
-
-
-def test_a_schema_by_hand_is_enforced_on_the_fields():
-    """The annotations say how they are decoded."""
-    written = {"type": "object", "properties": {"amount": {"type": "integer", "maximum": 9}}, "required": ["amount"]}
-    refund = refunding(DataRefund, schema={**written, "additionalProperties": False})
-    assert refund.check({"amount": 5}).record == DataRefund(5)
-    with pytest.raises(BadArgs, match="^amount: "):
-        refund.check({"amount": 10})
-    with pytest.raises(DefinitionError, match="properties that the function does not take: order"):
-        refunding(DataRefund, schema={"type": "object", "properties": {"order": {"type": "object"}}})
-
-
 # The test kit, and other programs.
 
 
@@ -658,168 +400,6 @@ async def test_an_mcp_client_sends_the_fields():
         assert list(listed.input_schema["properties"]) == ["amount", "reason"]
         await client.call_tool("refund", {"amount": 5})
     assert received == [ModelRefund(amount=5)]
-
-
-# What cannot be flat.
-
-
-class Options(TypedDict):
-    amount: int
-
-
-@dataclass
-class Hashed:
-    amount: int
-    salt: InitVar[int]
-
-
-class Rendered(pydantic.BaseModel):
-    amount: int
-
-    @pydantic.model_serializer
-    def render(self) -> str:
-        return "a refund"
-
-
-class Listed(msgspec.Struct, array_like=True):
-    amount: int
-
-
-class Rooted(pydantic.RootModel[dict[str, int]]):
-    pass
-
-
-def nothing() -> None:
-    """Refund an order."""
-
-
-def injected_alone(context: Context) -> None:
-    """Refund an order."""
-
-
-def two(order: DataRefund, other: int) -> None:
-    """Refund an order."""
-
-
-def with_more(order: DataRefund, **more: int) -> None:
-    """Refund an order."""
-
-
-def unpacked(**order: Unpack[Options]) -> None:
-    """Refund an order."""
-
-
-def several(*orders: DataRefund) -> None:
-    """Refund orders."""
-
-
-def optional(order: DataRefund | None) -> None:
-    """Refund an order."""
-
-
-def either(order: DataRefund | Options) -> None:
-    """Refund an order."""
-
-
-def in_a_list(order: list[DataRefund]) -> None:
-    """Refund an order."""
-
-
-def mapping(order: dict[str, int]) -> None:
-    """Refund an order."""
-
-
-def untyped(order) -> None:
-    """Refund an order."""
-
-
-def number(order: int) -> None:
-    """Refund an order."""
-
-
-def with_default(order: DataRefund = DataRefund(1)) -> None:  # noqa: B008 -- the default is the point
-    """Refund an order."""
-
-
-def forgetful(order: Hashed) -> None:
-    """Refund an order."""
-
-
-def rendered(order: Rendered) -> None:
-    """Refund an order."""
-
-
-def array(order: Listed) -> None:
-    """Refund an order."""
-
-
-def rooted(order: Rooted) -> None:
-    """Refund an order."""
-
-
-def marked(order: Annotated[DataRefund, Reads]) -> None:
-    """Refund an order."""
-
-
-FIELDS = r"parameter `order`: `flat=True` makes the fields of a record the arguments"
-
-
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (nothing, r"`flat=True` makes .* and a model sends nothing; take one parameter that is a record"),
-        (injected_alone, r"a model sends nothing"),
-        (two, r"a model sends `order`, `other`; take one parameter that is a record, or leave `flat` out"),
-        (with_more, r"a model sends `order`, `\*\*more`; take one parameter"),
-        (unpacked, r"a model sends `amount`; take one parameter"),
-        (several, r"a model sends `\*orders`; take one parameter"),
-        (optional, rf"{FIELDS}, and .*DataRefund \| None has no fields to send one by one"),
-        (either, rf"{FIELDS}, and .* has no fields"),
-        (in_a_list, rf"{FIELDS}, and list\[.*\] has no fields"),
-        (mapping, rf"{FIELDS}, and dict\[str, int\] has no fields"),
-        (untyped, rf"{FIELDS}, and Any has no fields"),
-        (number, rf"{FIELDS}, and int has no fields"),
-        (with_default, rf"{FIELDS}, so its default would never be used; give the fields their defaults"),
-        (forgetful, rf"{FIELDS}, but Hashed does not keep `salt`, so no rule .* make it a plain field"),
-        (rendered, rf"{FIELDS}, and Rendered has no fields to send one by one"),
-        (array, rf"{FIELDS}, and Listed has no fields"),
-        (rooted, rf"{FIELDS}, and Rooted has no fields"),
-        (marked, r"parameter `order`: it is marked `Reads`, .* mark the field that names the target"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_what_cannot_be_flat_is_refused_at_decoration(function, words):
-    """The message names the function, the parameter and the remedy."""
-    with pytest.raises(DefinitionError, match=rf"^{__name__}\.{function.__name__}: .*{words}"):
-        tool(function, catalog=None, flat=True)
-
-
-@dataclass
-class Inner:
-    path: Annotated[Path, Reads]
-
-
-@dataclass
-class Outer:
-    inner: Inner
-
-
-def test_a_marker_deeper_in_a_record_is_refused():
-    """It has no effect there, flat or not."""
-    with pytest.raises(DefinitionError, match="parameter `order`: field `inner`: `Reads` counts on a parameter"):
-        refunding(Outer)
-
-
-def test_a_flat_that_is_no_bool_is_refused():
-    """Like any option."""
-    with pytest.raises(DefinitionError, match="`flat` has to be True or False, got 1"):
-        Tool.described(nothing, flat=1)
-
-
-def test_a_handler_is_not_flat():
-    """It gets the whole object already."""
-    with pytest.raises(DefinitionError, match="`flat` is about parameters, but a handler gets all arguments"):
-        Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: None, flat=True)
 
 
 # Nothing is flat that does not say so.

@@ -29,41 +29,41 @@ def make(handler):
     return Tool.from_schema("take", "Take it.", SCHEMA, handler)
 
 
-def last(given, context: Context):
-    return given, context.call.name
+def last(payload, context: Context):
+    return payload, context.call.name
 
 
-def first(context: Context, given):
-    return given, context.call.name
+def first(context: Context, payload):
+    return payload, context.call.name
 
 
-def by_position(given, flag="flag", context: Context | None = None, /):
-    return given, context.call.name, flag
+def by_position(payload, flag="flag", context: Context | None = None, /):
+    return payload, context.call.name, flag
 
 
-def by_keyword(*given, context: Context, database: Inject[Database]):
-    return given[0], context.call.name, database.name
+def by_keyword(*payload, context: Context, database: Inject[Database]):
+    return payload[0], context.call.name, database.name
 
 
-async def waiting(given: dict[str, Any], context: Context, missing: Inject[int] = 5):
-    return given, context.call.name, missing
+async def waiting(payload: dict[str, Any], context: Context, missing: Inject[int] = 5):
+    return payload, context.call.name, missing
 
 
-async def streaming(given: Mapping[str, Any], context: Context):
-    yield given
+async def streaming(payload: Mapping[str, Any], context: Context):
+    yield payload
     yield context.call.name
 
 
 class Handlers:
-    def method(self, given, context: Context):
-        return given, context.call.name
+    def method(self, payload, context: Context):
+        return payload, context.call.name
 
-    def __call__(self, given: Given, context: Context):
-        return given, context.call.name
+    def __call__(self, payload: Given, context: Context):
+        return payload, context.call.name
 
     @classmethod
-    def of_class(cls, given, context: Context):
-        return given, context.call.name
+    def of_class(cls, payload, context: Context):
+        return payload, context.call.name
 
 
 @pytest.mark.anyio
@@ -93,23 +93,23 @@ async def test_a_handler_may_take_the_context_and_resources(handler, more):
 @pytest.mark.parametrize(
     "handler",
     [
-        lambda given: given,
-        lambda given, loud=False: given,
-        lambda *given: given,
-        lambda given, **more: given,
-        lambda given=None: given,
+        lambda payload: payload,
+        lambda payload, loud=False: payload,
+        lambda *payload: payload,
+        lambda payload, **more: payload,
+        lambda payload=None: payload,
         print,
         len,
         [].append,
-        functools.partial(lambda flag, given: given, True),
+        functools.partial(lambda flag, payload: payload, True),
         mock.Mock(),
     ],
 )
 def test_a_handler_that_takes_one_value_is_accepted(handler):
     """Parameters with a default keep it."""
-    made = make(handler)
-    args, keywords = made.signature.bind({"a": 1})
-    assert (args, keywords, made.signature.injected) == ([{"a": 1}], {}, {})
+    tool = make(handler)
+    args, keywords = tool.signature.bind({"a": 1})
+    assert (args, keywords, tool.signature.injected) == ([{"a": 1}], {}, {})
 
 
 def test_what_a_partial_has_bound_is_not_filled_again():
@@ -118,7 +118,7 @@ def test_what_a_partial_has_bound_is_not_filled_again():
     assert make(functools.partial(last, context=None)).signature.injected == {}
 
 
-def far(given: Far, other: Far = None): ...
+def far(payload: Far, other: Far = None): ...
 
 
 def test_an_annotation_that_is_not_defined_matters_only_where_something_is_injected():
@@ -126,13 +126,13 @@ def test_an_annotation_that_is_not_defined_matters_only_where_something_is_injec
     assert make(far).signature.injected == {}
 
 
-def two(given, context): ...
+def two(payload, context): ...
 
 
 def only_context(context: Context): ...
 
 
-def many_contexts(given, *contexts: Context): ...
+def many_contexts(payload, *contexts: Context): ...
 
 
 def path_only(path: str): ...
@@ -141,19 +141,19 @@ def path_only(path: str): ...
 def path_list(paths: list[str]): ...
 
 
-def undefined(given, database: Inject[Absent]): ...  # noqa: F821 -- that is the point
+def undefined(payload, database: Inject[Absent]): ...  # noqa: F821 -- that is the point
 
 
-def undefined_with_default(given, database: Inject[Absent] = None): ...  # noqa: F821 -- that is the point
+def undefined_with_default(payload, database: Inject[Absent] = None): ...  # noqa: F821 -- that is the point
 
 
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        (two, r"tool `take`: the handler `two\(given, context\)` .*annotate `context` as `Context` or `Inject\[T\]`"),
-        (lambda given, *, loud: None, r"annotate `loud` as `Context`"),
+        (two, r"tool `take`: the handler `two\(payload, context\)` .*annotate `context` as `Context` or `Inject\[T\]`"),
+        (lambda payload, *, loud: None, r"annotate `loud` as `Context`"),
         (lambda: None, r"needs one positional parameter"),
-        (lambda **given: None, r"needs one positional parameter"),
+        (lambda **payload: None, r"needs one positional parameter"),
         (only_context, r"needs one positional parameter"),
         (many_contexts, r"without \* or \*\*"),
         (path_only, r"`path` would be a dictionary and not str; .*`@tool\(schema=...\)`"),

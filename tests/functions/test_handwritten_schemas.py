@@ -44,9 +44,9 @@ def tool_returning(value: Any, **options: Any) -> Tool:
 
 def test_the_output_schema_is_part_of_the_definition():
     """Formats and people see it, as that of an annotated function. It is a copy of what was given."""
-    given = {"type": "object", "properties": {"count": {"type": "integer"}}}
-    tool = Tool.from_schema("count", "Count.", ANY_OBJECT, lambda arguments: None, output_schema=given)
-    given["properties"].clear()
+    output_schema = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    tool = Tool.from_schema("count", "Count.", ANY_OBJECT, lambda arguments: None, output_schema=output_schema)
+    output_schema["properties"].clear()
     assert tool.definition["output_schema"]["properties"] == {"count": {"type": "integer"}}
     [definition] = mcp.definitions(Catalog(tool_returning({})))
     assert definition["outputSchema"] == COUNT

@@ -114,10 +114,10 @@ class Keys(collections.UserDict):
         (str, b" \n", "x: required, but missing"),
         (str, " " * 2000, "not JSON"),
     ],
-    ids=lambda each: repr(each)[:30] if type(each) in (str, bytes) else type(each).__name__,
+    ids=lambda value: repr(value)[:30] if type(value) in (str, bytes) else type(value).__name__,
 )
 def test_hostile_arguments_end_in_a_clear_refusal(hint, arguments, words, validation):
-    """Whatever is sent, the answer is `BadArgs`, soon."""
+    """Any input is answered with `BadArgs`, and quickly."""
     assert words in refusal(tool_for(hint), arguments, validation)
 
 
@@ -139,7 +139,7 @@ _LONG = 1_000_000
         "(" * _LONG,
         "1e999999999999999999",
     ],
-    ids=lambda each: each[:6],
+    ids=lambda value: value[:6],
 )
 @pytest.mark.parametrize(
     "hint",
@@ -187,10 +187,10 @@ def test_long_text_is_read_or_refused_soon(hint, text, validation):
         collections.ChainMap({"x": "a"}),
         collections.UserDict(x="a"),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_arguments_may_come_in_any_wrapping(arguments, validation):
-    """Text, bytes, and whatever is a mapping of JSON; the function gets plain values."""
+    """Text, bytes and any mapping of JSON are accepted; the function gets plain values."""
     checked = tool_for(str).check(arguments, validation=validation)
     assert checked == {"x": "a"}
     assert type(checked["x"]) is str
@@ -248,6 +248,6 @@ def test_numbers_that_share_a_hash_do_not_stall(hint, validation):
 def test_bad_keys_among_many_are_told(validation):
     """Looking for keys that are alike does not hide those that are wrong."""
     days = {dt.date.fromordinal(700_000 + n).isoformat(): 1 for n in range(5000)}
-    said = refusal(tool_for(dict[dt.date, int]), {"x": {**days, "2024-13-01": 1, "never": 1}}, validation)
-    assert "2024-13-01" in said
-    assert "never" in said
+    message = refusal(tool_for(dict[dt.date, int]), {"x": {**days, "2024-13-01": 1, "never": 1}}, validation)
+    assert "2024-13-01" in message
+    assert "never" in message

@@ -118,8 +118,8 @@ def test_names_of_a_class_body_are_found():
         def find(self, query: Query, other: Service.Query | None = None):
             """Find."""
 
-    (found,) = Catalog(Service())
-    arguments = found.check({"query": {"text": "x"}, "other": {"text": "y"}})
+    (find_tool,) = Catalog(Service())
+    arguments = find_tool.check({"query": {"text": "x"}, "other": {"text": "y"}})
     assert arguments == {"query": Service.Query("x"), "other": Service.Query("y")}
 
 
@@ -151,8 +151,8 @@ def test_type_variables_of_a_generic_class_are_read():
         def put(self, item: T):
             """Put."""
 
-    (put,) = Catalog(Box())
-    assert put.schema["properties"]["item"] == {"type": "integer"}
+    (put_tool,) = Catalog(Box())
+    assert put_tool.schema["properties"]["item"] == {"type": "integer"}
 
 
 def test_type_parameters_of_a_function_are_read():
@@ -174,7 +174,7 @@ def test_a_name_only_for_type_checkers_is_read():
     assert read.output_schema["format"] == "decimal"
 
 
-def test_a_name_that_nobody_has_is_an_error_at_first_use():
+def test_an_unknown_name_is_an_error_at_first_use():
     """Decorating works, as the name could still come; using does not."""
 
     def take(a: Undefined): ...  # noqa: F821

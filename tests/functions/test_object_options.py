@@ -181,7 +181,9 @@ def test_a_wrong_attribute_is_refused_when_the_object_is_added(attributes, words
 # Every way in.
 
 
-@pytest.mark.parametrize("source", [lambda one: one, lambda one: [one], Catalog], ids=["one", "list", "catalog"])
+@pytest.mark.parametrize(
+    "source", [lambda instance: instance, lambda instance: [instance], Catalog], ids=["one", "list", "catalog"]
+)
 async def test_a_dispatcher_takes_an_instance(source):
     """Alone, in a list, or in a catalog; by its name and by its alias."""
     async with Dispatcher(source(RefundOrder())) as dispatcher:

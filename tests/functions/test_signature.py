@@ -1,64 +1,26 @@
 """Every way to write a parameter, read and then really called."""
 
-import asyncio
-import contextlib
 import datetime as dt
 import functools
-import inspect
 import json
-import math
-import operator
-import os.path
-import random
-import shutil
-import textwrap
 import typing
-import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
-import pydantic
 import pytest
 import typing_extensions
 
-from toolkit import BadArgs, DefinitionError, Reads, Secret, Tool, Writes
-from toolkit.functions.signature import style_of
+from tests.functions.signature_kit import call, everything, list_refused_paths, plain, three
+from toolkit import DefinitionError, Reads, Secret, Tool, Writes
 from toolkit.values.schemas.text_forms import TEXT_FORMS
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
 
-def call(function, arguments, given=None):
-    """What the function returns for arguments a model sent, checked both ways."""
-    tool = Tool.of(function)
-    decoded = tool.check(arguments)
-    assert list(decoded) == list(tool.check(arguments, validation="jsonschema"))
-    args, kwargs = tool.signature.bind({**decoded, **(given or {})})
-    return tool.function(*args, **kwargs)
-
-
-def refused(function, arguments):
-    """The paths of what is wrong, the same both ways."""
-    tool = Tool.of(function)
-    with pytest.raises(BadArgs) as fast:
-        tool.check(arguments)
-    with pytest.raises(BadArgs) as judged:
-        tool.check(arguments, validation="jsonschema")
-    assert fast.value.problems == judged.value.problems
-    return [problem.path for problem in fast.value.problems]
-
-
 def names(function):
     return list(Tool.of(function).schema["properties"])
-
-
-# How parameters are written.
-
-
-def plain(a: int, b: str = "x"):
-    return a, b
 
 
 def positional_only(a: int, /, b: int = 2):
@@ -79,10 +41,6 @@ def untyped_variadic(*args, **kwargs):
 
 def open_ended(a: int, **more: int):
     return a, more
-
-
-def everything(a: int, /, b: int = 2, *c: int, d: int, e: int = 5, **f: str):
-    return a, b, c, d, e, f
 
 
 def positional_before_variadic(a: int = 1, b: int = 2, *c: int):
@@ -107,7 +65,7 @@ def positional_before_variadic(a: int = 1, b: int = 2, *c: int):
     ],
 )
 def test_a_checked_call_can_be_made(function, arguments, result):
-    """Whatever the kinds of its parameters, the bound arguments call the function."""
+    """The bound arguments call the function for every kind of parameter."""
     assert call(function, arguments) == result
 
 
@@ -123,7 +81,7 @@ def test_a_checked_call_can_be_made(function, arguments, result):
 )
 def test_what_a_signature_does_not_take_is_refused(function, arguments, paths):
     """The path says where."""
-    assert refused(function, arguments) == paths
+    assert list_refused_paths(function, arguments) == paths
 
 
 def test_a_signature_is_closed_unless_it_has_keywords():
@@ -187,7 +145,7 @@ def test_unpacked_typed_dicts_are_ordinary_properties(unpack):
     assert schema["additionalProperties"] is False
     assert call(find, {"where": "here", "query": "x"}) == ("here", {"query": "x"})
     assert call(find, {"where": "here", "query": "x", "limit": 3.0}) == ("here", {"query": "x", "limit": 3})
-    assert refused(find, {"where": "here", "query": 1, "other": 2}) == [("query",), ("other",)]
+    assert list_refused_paths(find, {"where": "here", "query": 1, "other": 2}) == [("query",), ("other",)]
 
 
 def test_the_function_has_the_last_word_on_an_unpacked_key():
@@ -251,7 +209,7 @@ def test_awkward_names_are_just_names():
     # Python folds some letters, so the names are those that it keeps.
     arguments = {name: number for number, name in enumerate(names(function)[:-1])}
     assert call(function, arguments) == list(range(len(words)))
-    assert refused(function, {**arguments, "type": "one"}) == [("type",)]
+    assert list_refused_paths(function, {**arguments, "type": "one"}) == [("type",)]
 
 
 @pytest.mark.parametrize("name", ["class", "not a name", "a-b", "", "$ref", "__proto__"])
@@ -264,13 +222,6 @@ def test_typed_dict_keys_need_not_be_names(name):
 
     take.__annotations__["more"] = typing_extensions.Unpack[options]
     assert call(take, {name: 1}) == {name: 1}
-
-
-# Partials.
-
-
-def three(a: int, b: int = 2, c: int = 3):
-    return a, b, c
 
 
 @pytest.mark.parametrize(
@@ -304,7 +255,7 @@ def test_what_a_partial_has_bound_is_not_asked_for(function, left, arguments, re
 def test_what_a_partial_has_bound_is_not_accepted(function, name):
     """Nor does an open signature let it in."""
     good = dict.fromkeys(Tool.of(function).schema.get("required", []), 1)
-    assert refused(function, {**good, name: 5}) == [(name,)]
+    assert list_refused_paths(function, {**good, name: 5}) == [(name,)]
     assert f'"{name}"' not in json.dumps(Tool.of(function).schema)
 
 
@@ -317,7 +268,7 @@ def test_a_partial_binds_keys_of_an_unpacked_typed_dict():
     limited = functools.partial(find, limit=3)
     assert names(limited) == ["query"]
     assert call(limited, {"query": "x"}) == {"query": "x", "limit": 3}
-    assert refused(limited, {"query": "x", "limit": 9}) == [("limit",)]
+    assert list_refused_paths(limited, {"query": "x", "limit": 9}) == [("limit",)]
 
 
 def test_a_dressed_up_partial_still_hides_what_it_bound():
@@ -327,352 +278,6 @@ def test_a_dressed_up_partial_still_hides_what_it_bound():
     assert names(dressed) == ["b", "c"]
     assert names(twice) == ["c"]
     assert call(twice, {}) == (1, 5, 3)
-
-
-# What can be called.
-
-
-class Service:
-    def method(self, a: int, *rest: int):
-        return "method", a, rest
-
-    @classmethod
-    def for_class(cls, a: int):
-        return cls.__name__, a
-
-    @staticmethod
-    def alone(a: int):
-        return "alone", a
-
-    async def wait(self, a: int):
-        return a
-
-    quick = functools.partialmethod(method, 5)
-
-
-class Adder:
-    __slots__ = ("n",)
-
-    def __init__(self, n):
-        self.n = n
-
-    def __call__(self, a: int) -> int:
-        """Add."""
-        return self.n + a
-
-
-def logged(function):
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        return function(*args, **kwargs)
-
-    return wrapper
-
-
-class Counted:
-    def __init__(self, function):
-        functools.update_wrapper(self, function)
-        self.function = function
-        self.calls = 0
-
-    def __call__(self, *args, **kwargs):
-        self.calls += 1
-        return self.function(*args, **kwargs)
-
-
-@functools.singledispatch
-def dispatched(a: int, b: int = 1):
-    return "any", a, b
-
-
-@dispatched.register
-def _(a: int, b: int = 1):
-    return "int", a, b
-
-
-def closing_over(n):
-    def add(a: int):
-        return a + n
-
-    return add
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "result"),
-    [
-        (Service().method, {"a": 1, "rest": [2]}, ("method", 1, (2,))),
-        (Service.for_class, {"a": 1}, ("Service", 1)),
-        (Service().for_class, {"a": 1}, ("Service", 1)),
-        (Service.alone, {"a": 1}, ("alone", 1)),
-        (Service().alone, {"a": 1}, ("alone", 1)),
-        (Service().quick, {"rest": [1]}, ("method", 5, (1,))),
-        (Adder(2), {"a": 1}, 3),
-        (functools.partial(Adder(2)), {"a": 1}, 3),
-        (logged(three), {"a": 1}, (1, 2, 3)),
-        (logged(logged(everything)), {"a": 1, "d": 4}, (1, 2, (), 4, 5, {})),
-        (functools.lru_cache(three), {"a": 1}, (1, 2, 3)),
-        (functools.cache(logged(three)), {"a": 1}, (1, 2, 3)),
-        (Counted(three), {"a": 1}, (1, 2, 3)),
-        (closing_over(4), {"a": 1}, 5),
-        (dispatched, {"a": 1}, ("int", 1, 1)),
-        (divmod, {"x": 7, "y": 2}, (3, 1)),
-        (len, {"obj": [1, 2]}, 2),
-        (str.upper, {"self": "abc"}, "ABC"),
-        ("-".join, {"iterable": ["a", "b"]}, "a-b"),
-        (os.path.join, {"a": "x", "p": ["y", "z"]}, os.path.join("x", "y", "z")),
-        (json.dumps, {"obj": {"b": 1}, "sort_keys": True}, '{"b": 1}'),
-        (textwrap.wrap, {"text": "a b", "width": 1}, ["a", "b"]),
-        (textwrap.wrap, {"text": "a b", "initial_indent": "- "}, ["- a b"]),
-        (urllib.parse.urlsplit, {"url": "http://a/b"}, urllib.parse.urlsplit("http://a/b")),
-        (random.Random(1).randint, {"a": 3, "b": 3}, 3),
-        (math.gcd, {"integers": [4, 6]}, 2),
-        (operator.add, {"a": 1, "b": 2}, 3),
-    ],
-)
-def test_any_callable_is_read(function, arguments, result):
-    """Methods, objects, wrappers, closures, and builtins whose signature can be read."""
-    assert call(function, arguments) == result
-
-
-def test_functions_of_the_standard_library_work_as_they_are(tmp_path):
-    """They were not written as tools."""
-    (tmp_path / "a").write_text("x")
-    call(shutil.copy, {"src": str(tmp_path / "a"), "dst": str(tmp_path / "b")})
-    assert (tmp_path / "b").read_text() == "x"
-
-
-@pytest.mark.parametrize("function", [math.hypot, max, getattr])
-def test_a_builtin_without_a_signature_is_refused(function):
-    """The refusal says what to write instead."""
-    with pytest.raises(DefinitionError, match=f"{function.__name__}: its signature cannot be read.*wrap it"):
-        Tool.of(function)
-
-
-def test_a_method_of_a_builtin_class_knows_its_object():
-    """`str.upper` takes a string, although its signature says only `self`."""
-    assert Tool.of(str.upper).schema["properties"]["self"] == {"type": "string"}
-
-
-def test_a_wrapper_that_claims_to_wrap_itself_is_refused():
-    """Python sees the loop, and so do we."""
-
-    def snake():
-        """Bite."""
-
-    snake.__wrapped__ = snake
-    with pytest.raises(DefinitionError, match="signature cannot be read"):
-        Tool.of(snake)
-
-
-def test_a_signature_given_by_hand_counts():
-    """`__signature__` is what the author wants to be seen."""
-
-    def handler(**kwargs):
-        return kwargs
-
-    handler.__signature__ = inspect.Signature(
-        [inspect.Parameter("a", inspect.Parameter.KEYWORD_ONLY, annotation=int)], return_annotation=str
-    )
-    assert call(handler, {"a": 1}) == {"a": 1}
-    assert Tool.of(handler).output_schema == {"type": "string"}
-    assert refused(handler, {"a": "x"}) == [("a",)]
-
-
-# How it runs.
-
-
-async def asynchronous(a: int):
-    return a
-
-
-def generator(a: int):
-    yield a
-
-
-async def async_generator(a: int):
-    yield a
-
-
-def returns_awaitable(a: int):
-    return asynchronous(a)
-
-
-class AsyncObject:
-    async def __call__(self, a: int):
-        return a
-
-
-@functools.wraps(asynchronous)
-def run_to_the_end(*args, **kwargs):
-    return asyncio.run(asynchronous(*args, **kwargs))
-
-
-@functools.wraps(plain)
-async def made_async(*args, **kwargs):
-    return plain(*args, **kwargs)
-
-
-@pytest.mark.parametrize(
-    ("function", "style"),
-    [
-        (plain, "sync"),
-        (asynchronous, "async"),
-        (generator, "generator"),
-        (async_generator, "async_generator"),
-        (returns_awaitable, "sync"),
-        (functools.partial(functools.partial(asynchronous)), "async"),
-        (functools.partial(async_generator, 1), "async_generator"),
-        (Service().wait, "async"),
-        (AsyncObject(), "async"),
-        (functools.partial(AsyncObject()), "async"),
-        (functools.cache(plain), "sync"),
-        (contextlib.contextmanager(generator), "sync"),
-        (run_to_the_end, "sync"),
-        (made_async, "async"),
-        (Counted(asynchronous), "sync"),
-        (len, "sync"),
-    ],
-)
-def test_the_style_is_that_of_what_runs(function, style):
-    """A wrapper may run what it wraps in another way: then the wrapper counts."""
-    assert style_of(function) == style
-
-
-# Defaults.
-
-
-class Hostile:
-    def __eq__(self, other):
-        raise RuntimeError("compared")
-
-    def __hash__(self):
-        raise RuntimeError("hashed")
-
-    def __bool__(self):
-        raise RuntimeError("asked")
-
-    def __repr__(self):
-        raise RuntimeError("shown")
-
-
-class Agreeable:
-    def __eq__(self, other):
-        return True
-
-    def __hash__(self):
-        return hash("a")
-
-
-SENTINEL = object()
-
-
-@pytest.mark.parametrize("hint", [int, str, float, bool, Any, list[int], Literal["a", 1], dict[str, int], int | None])
-@pytest.mark.parametrize(
-    "default",
-    [SENTINEL, math.nan, math.inf, len, Hostile(), Agreeable(), int, [math.nan], {"a": SENTINEL}, ...],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_default_without_a_json_form_is_passed_on_untouched(hint, default):
-    """It is left out of the schema, and the function gets that very object."""
-
-    def take(value=default, *rest: int):
-        return value
-
-    take.__annotations__["value"] = hint
-    assert "default" not in Tool.of(take).schema["properties"]["value"]
-    assert call(take, {}) is default
-    json.dumps(Tool.of(take).definition, allow_nan=False)
-
-
-@pytest.mark.parametrize(
-    ("hint", "default"),
-    [(int, "5"), (int, None), (int, True), (str, 5), (bool, 1), (list[int], (1,)), (dt.date, "2024-05-01")],
-)
-def test_a_default_of_another_type_is_not_shown(hint, default):
-    """A model must not be told of a default that it could not send."""
-
-    def take(value=default):
-        return value
-
-    take.__annotations__["value"] = hint
-    assert "default" not in Tool.of(take).schema["properties"]["value"]
-    assert call(take, {}) is default
-
-
-@pytest.mark.parametrize(
-    ("hint", "default", "shown"),
-    [
-        (dt.date, dt.date(2024, 5, 1), "2024-05-01"),
-        (int | None, None, None),
-        (float, 1, 1),
-        (list[int], [1], [1]),
-        (Any, {"a": [1]}, {"a": [1]}),
-        (bool, False, False),
-    ],
-)
-def test_defaults_are_shown_in_their_json_form(hint, default, shown):
-    """And the function gets the Python object itself."""
-
-    def take(value=default):
-        return value
-
-    take.__annotations__["value"] = hint
-    assert Tool.of(take).schema["properties"]["value"]["default"] == shown
-    assert call(take, {}) is default
-
-
-def test_a_mutable_default_is_pythons_affair():
-    """Every call without the argument gets the one list, as a direct call would."""
-
-    def collect(into: list[int] = []):  # noqa: B006
-        into.append(1)
-        return into
-
-    assert call(collect, {}) is call(collect, {}) is collect()
-    assert Tool.of(collect).check({})["into"] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "field", [pydantic.Field(5, ge=1), pydantic.Field(default=5, ge=1), pydantic.Field(default_factory=lambda: 5, ge=1)]
-)
-def test_a_pydantic_field_may_be_the_default(field):
-    """Its own default counts, not the field object; its limits hold."""
-
-    def take(limit: int = field):
-        return limit
-
-    assert call(take, {}) == 5
-    assert refused(take, {"limit": 0}) == [("limit",)]
-
-
-def test_a_pydantic_field_without_a_default_is_required():
-    """Although Python sees a default."""
-
-    def take(limit: int = pydantic.Field(description="How many.")):  # noqa: B008 -- as pydantic's users write it
-        return limit
-
-    assert Tool.of(take).schema["required"] == ["limit"]
-    assert Tool.of(take).schema["properties"]["limit"]["description"] == "How many."
-    assert call(take, {"limit": 3}) == 3
-
-
-def test_a_field_in_the_annotation_may_hold_the_default():
-    """As pydantic reads it."""
-
-    def take(limit: Annotated[int, pydantic.Field(default=5, ge=1)]):
-        return limit
-
-    assert Tool.of(take).check({}) == {"limit": 5}
-    assert refused(take, {"limit": 0}) == [("limit",)]
-
-
-def test_a_factory_makes_a_new_default_each_time():
-    """Which is what it is for."""
-
-    def take(items: list[int] = pydantic.Field(default_factory=list)):  # noqa: B008 -- as pydantic's users write it
-        return items
-
-    assert call(take, {}) is not call(take, {})
 
 
 # What cannot be described, and what comes back.
@@ -771,7 +376,7 @@ def test_arguments_can_be_encoded_again():
     assert Tool.of(open_ended).encode({"a": 1, "b": 2}) == {"a": 1, "b": 2}
 
 
-# Markers where nobody would look.
+# Markers in unusual places.
 
 
 @dataclass

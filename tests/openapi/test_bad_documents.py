@@ -190,7 +190,7 @@ SPOILERS = st.sampled_from([None, 7, True, "", "x", [], [3], {}, {"a": 1}, {"$re
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 @given(steps=st.sampled_from(list(list_steps(WHOLE))), spoiler=SPOILERS, version=st.sampled_from(["3.1.0", "2.0"]))
 def test_a_part_of_the_wrong_type_refuses_its_operation_at_most(steps, spoiler, version):
-    """Whatever stands in whatever place: a tool, a refusal with its place, or one error for the whole document."""
+    """Any value in any place leads to a tool, a refusal with its place, or one error for the whole document."""
     data = json.loads(json.dumps({**WHOLE, **({"swagger": "2.0"} if version == "2.0" else {})}))
     if version == "2.0":
         del data["openapi"]
@@ -244,9 +244,9 @@ def test_hostile_text_is_cleaned_or_refused_everywhere(place, text):
     path = parts.pop("path", "/pets")
     data = {**document({}), "info": parts.pop("info", {"title": "Shop"}), "paths": {path: parts}}
     catalog = Catalog.from_openapi(data, client=client_for())
-    shown = [catalog.notes, [(entry.place, entry.reason) for entry in catalog.refused]]
-    shown += [(tool.name, tool.description, tool.facts.group, tool.origin, tool.schema) for tool in catalog]
-    assert all(map(is_clean, find_texts(shown)))
+    output = [catalog.notes, [(entry.place, entry.reason) for entry in catalog.refused]]
+    output += [(tool.name, tool.description, tool.facts.group, tool.origin, tool.schema) for tool in catalog]
+    assert all(map(is_clean, find_texts(output)))
 
 
 def find_texts(value):

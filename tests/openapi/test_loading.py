@@ -268,16 +268,16 @@ def test_a_document_without_a_server_needs_an_address(data):
         Catalog.from_openapi(data)
     assert len(Catalog.from_openapi(data, client=client_for())) == 2
     catalog = Catalog.from_openapi(data, client=client_for(), base_url="https://b.example/v2/")
-    assert reached(catalog)[0] == "https://b.example/v2/a"
+    assert list_reached_addresses(catalog)[0] == "https://b.example/v2/a"
 
 
 def test_an_operation_without_a_server_beside_others_is_refused_once():
     operations = {"get /a": {"servers": [{"url": "https://a.example"}]}, "get /b": {}}
     with pytest.warns(match=r"tools \(`catalog.refused` has all\): paths./b.get: the document names no server"):
-        assert reached(Catalog.from_openapi(document(operations))) == ["https://a.example/a"]
+        assert list_reached_addresses(Catalog.from_openapi(document(operations))) == ["https://a.example/a"]
 
 
-def reached(catalog):
+def list_reached_addresses(catalog):
     """Return the addresses that calls without arguments reach."""
     return [access.target for tool in catalog for access in tool.facts.preflight({})]
 
@@ -313,7 +313,7 @@ def test_the_server_is_relative_to_the_address_of_the_document(version, parts, s
         address = f"http://127.0.0.1:{site.server_port}"
         catalog = Catalog.from_openapi(f"{address}/openapi.json")
         site.shutdown()
-    assert reached(catalog) == [f"{address}{server}/items"]
+    assert list_reached_addresses(catalog) == [f"{address}{server}/items"]
 
 
 def test_an_output_schema_that_cannot_be_enforced_is_left_out_with_a_note():

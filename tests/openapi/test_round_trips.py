@@ -94,7 +94,7 @@ def test_a_parameter_arrives_or_is_refused(api, parameter, data):
         assert "value" in result.text
 
 
-@pytest.mark.parametrize("parameter", [each for each in PARAMETERS if each.place == "header"], ids=str)
+@pytest.mark.parametrize("parameter", [entry for entry in PARAMETERS if entry.place == "header"], ids=str)
 @given(data=st.data())
 def test_printable_texts_arrive_in_headers_or_are_refused(api, parameter, data):
     """Few texts that are drawn from all characters can be in a header."""
@@ -145,7 +145,7 @@ def test_a_deep_object_arrives_with_objects_in_it(api, value):
     assert api.call_sync("query_deepObject_exploded_object", {"value": value}).unwrap() == {"value": value}
 
 
-@pytest.mark.parametrize("parameter", [each for each in PARAMETERS if each.kind in ("list", "object")], ids=str)
+@pytest.mark.parametrize("parameter", [entry for entry in PARAMETERS if entry.kind in ("list", "object")], ids=str)
 def test_what_is_empty_is_refused_where_a_value_is_required(api, parameter):
     """The standard has no form for it, and one empty text is something else."""
     result = api.call_sync(str(parameter), {"value": [] if parameter.kind == "list" else {}})

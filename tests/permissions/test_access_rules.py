@@ -1,4 +1,4 @@
-"""Rules about an access, whatever the tool: read, write, url, command, or a kind of the application's own."""
+"""Rules about an access of any tool: read, write, url, command, or a kind of the application's own."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +119,7 @@ def office(tmp_path):
     ],
 )
 @pytest.mark.parametrize("word", ["deny", "ask"])
-async def test_what_is_written_is_stopped_whatever_the_tool(office, name, arguments, word):
+async def test_a_denied_write_is_stopped_for_every_tool(office, name, arguments, word):
     """By a marker, by a preflight, by a redirection, or where it cannot be told."""
     mode = {"deny": "bypass", "ask": "deny_unlisted"}[word]
     assert await office.kind(name, f"{word} access:write(src/**)", f"allow {name}", mode=mode, **arguments) == "denied"
@@ -280,9 +280,9 @@ async def test_a_deny_of_reading_keeps_grep_from_showing_lines(workspace):
     """In the folder itself, and in a search from above."""
     by = builtin(workspace, "deny access:read(secrets/**)")
     assert (await by.call("grep", {"pattern": "hello", "path": "secrets"})).kind == "denied"
-    found = (await by.call("grep", {"pattern": "hello"})).text
-    assert "src/a.txt" in found
-    assert "secrets" not in found
+    text = (await by.call("grep", {"pattern": "hello"})).text
+    assert "src/a.txt" in text
+    assert "secrets" not in text
 
 
 # What is refused, and what is written.

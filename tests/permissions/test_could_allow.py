@@ -31,7 +31,7 @@ def catalog():
     )
 
 
-def shown(catalog, mode, rules=(), session=None):
+def list_visible(catalog, mode, rules=(), session=None):
     dispatcher = Dispatcher(catalog, permissions=Permissions(mode, rules))
     return dispatcher.permitted(session).names()
 
@@ -60,7 +60,7 @@ def shown(catalog, mode, rules=(), session=None):
 )
 def test_what_could_never_run_is_not_shown(catalog, mode, rules, expected):
     """There is a deny rule for every call, plan mode, or a mode in which no person is asked."""
-    assert shown(catalog, mode, rules) == expected.split()
+    assert list_visible(catalog, mode, rules) == expected.split()
 
 
 def test_the_mode_of_the_session_counts(catalog):
@@ -72,17 +72,17 @@ def test_the_mode_of_the_session_counts(catalog):
     assert len(dispatcher.permitted()) == 5
 
 
-def test_what_a_person_granted_is_shown_where_nobody_is_asked(catalog):
-    """A grant answers for a person."""
+def test_a_granted_tool_is_shown_in_mode_deny_unlisted(catalog):
+    """A grant answers for a person, who is not asked in this mode."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(catalog["change"]), scope="tool"))
-    assert shown(catalog, "deny_unlisted", session=session) == ["look", "change"]
+    assert list_visible(catalog, "deny_unlisted", session=session) == ["look", "change"]
 
 
 def test_a_name_given_by_the_catalog_counts(catalog):
     """A deny rule follows a tool under every name it answers to."""
     catalog.alias("scrub", "wipe")
-    assert "wipe" not in shown(catalog, "default", ["deny scrub"])
+    assert "wipe" not in list_visible(catalog, "default", ["deny scrub"])
 
 
 def test_aliases_given_later_are_followed(catalog):
@@ -127,7 +127,7 @@ def test_every_judge_has_a_say(catalog):
     assert Dispatcher(catalog, permissions=permissions).permitted().names() == ["change", "fetch", "sign"]
 
 
-async def test_nobody_is_led_to_a_forbidden_tool_by_its_nearest_name(catalog):
+async def test_a_forbidden_tool_is_not_suggested_as_the_nearest_name(catalog):
     """The suggestion for a misspelt name leaves out what the rules deny."""
     denied = Dispatcher(catalog, permissions=Permissions("default", ["deny wipe"]))
     assert "wipe" not in (await denied.call("wipee", {})).text.replace("`wipee`", "")
@@ -142,7 +142,7 @@ async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
 
 @pytest.mark.parametrize("arguments", [{}, {"amount": "much"}, {"path": 1, "more": 2}, "{", [1]])
 async def test_wrong_arguments_for_a_forbidden_tool_tell_nothing_of_it(arguments):
-    """Neither its parameters nor their schema: with whatever arguments, it could not run."""
+    """The refusal of a call with any arguments names neither the parameters nor their schema, because the tool could not run."""
 
     def pay(amount: int, account: str) -> None:
         """Pay."""

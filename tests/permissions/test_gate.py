@@ -104,18 +104,18 @@ async def test_a_gate_can_leave_out_calls_by_the_facts_of_their_tool():
 
 
 async def test_a_gate_sees_the_call_as_it_would_run():
-    """Decoded, defaults filled in, for whom, and by whatever name."""
+    """The gate gets decoded arguments with defaults, the principal, and the name that the model used."""
     catalog, ran = world()
-    session, seen = Session(principal="ada"), []
+    session, calls = Session(principal="ada"), []
 
     def says(call):
-        seen.append((call.name, dict(call.arguments), call.principal, call.session, call.tool.name, call.id))
+        calls.append((call.name, dict(call.arguments), call.principal, call.session, call.tool.name, call.id))
         call.arguments["path"] = "everything"
         return True
 
     dispatcher = Dispatcher(catalog, permissions=PermissionGate(says))
     await dispatcher.call("delete", "{}", session=session, id="c1")
-    assert seen == [("delete", {"path": "x"}, "ada", session, "wipe", "c1")]
+    assert calls == [("delete", {"path": "x"}, "ada", session, "wipe", "c1")]
     assert ran == ["x"]
 
 

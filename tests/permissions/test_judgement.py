@@ -1,72 +1,21 @@
 """The verdict on a call: judges, preflight, checks, hooks, and what a running tool may still touch."""
 
-import asyncio
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
-
 import pytest
 
-from toolkit.access import Access, Command, Reads, Url, Writes
+from tests.permissions.judgement_kit import Hostile, Saying, build_world, fails, fails_async, later, raising
 from toolkit.catalog import Catalog
 from toolkit.catalogs.snapshot import Table
-from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import Safety, ToolError
+from toolkit.errors import ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Judge, Permissions
 from toolkit.permissions.judgement import CallJudges
 from toolkit.results import ToolCall
-from toolkit.safety import SafetyChecks
 from toolkit.session import Session
 from toolkit.spec import Tool
 from toolkit.verdicts import Finding, Verdict
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class World:
-    """A catalog, and what its tools did."""
-
-    catalog: Catalog
-    ran: list
-
-    async def call(self, name="note", arguments=None, *, session=None, **options):
-        return await Dispatcher(self.catalog, **options).call(name, arguments or {}, session=session)
-
-
-def world(**facts):
-    """A tool `note` that keeps the text it is given."""
-    made = World(Catalog(), [])
-
-    @made.catalog.tool(**facts)
-    async def note(text: str = "x", paths: list[str] | None = None) -> str:
-        """Note it."""
-        made.ran.append(text)
-        return "noted"
-
-    return made
-
-
-class Saying:
-    """A judge that says one thing, or does what a function says."""
-
-    def __init__(self, said):
-        self.said, self.requests = said, []
-
-    def judge(self, request):
-        self.requests.append(request)
-        return self.said(request) if callable(self.said) else self.said
-
-
-async def later(said):
-    await asyncio.sleep(0)
-    return said
-
-
-def raising(request):
-    raise RuntimeError("no idea")
 
 
 async def raising_later(request):
@@ -81,15 +30,6 @@ class Like:
 
     def __hash__(self):
         return hash("allow")
-
-
-class Hostile:
-    """An object that raises when it is compared."""
-
-    def __eq__(self, other):
-        raise RuntimeError("do not compare")
-
-    __hash__ = None
 
 
 # Anything with a method `judge`.
@@ -127,30 +67,30 @@ SAYINGS = {
 
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("facts", [{"read_only": True}, {"destructive": True}], ids=["reads", "destroys"])
-@pytest.mark.parametrize(("said", "kind"), SAYINGS.values(), ids=SAYINGS)
-async def test_any_object_can_judge(said, kind, facts):
-    """By a word or a verdict, now or later; whatever else it says is no permission."""
-    made = world(**facts)
-    result = await made.call(permissions=Saying(said))
+@pytest.mark.parametrize(("answer", "kind"), SAYINGS.values(), ids=SAYINGS)
+async def test_any_object_can_judge(answer, kind, facts):
+    """A judge answers with a word or a verdict, sync or async; any other answer is no permission."""
+    world = build_world(**facts)
+    result = await world.call(permissions=Saying(answer))
     assert result.kind == kind
-    assert made.ran == (["x"] if kind == "ok" else [])
+    assert world.ran == (["x"] if kind == "ok" else [])
 
 
-@pytest.mark.parametrize(("said", "kind"), SAYINGS.values(), ids=SAYINGS)
-async def test_what_a_judge_explains_is_what_happens(said, kind):
+@pytest.mark.parametrize(("answer", "kind"), SAYINGS.values(), ids=SAYINGS)
+async def test_what_a_judge_explains_is_what_happens(answer, kind):
     """Also if it makes no sense."""
-    verdict = await Dispatcher(world().catalog, permissions=Saying(said)).explain("note", {})
+    verdict = await Dispatcher(build_world().catalog, permissions=Saying(answer)).explain("note", {})
     assert {"allow": "ok", "ask": "waiting", "deny": "denied"}[verdict.word] == kind
-    assert verdict.word in [each.word for each in verdict.findings]
+    assert verdict.word in [finding.word for finding in verdict.findings]
 
 
 async def test_a_judge_is_told_everything():
     """The tool, its names, decoded arguments with defaults, what it touches, and for whom."""
-    made, judge, session = world(read_only=True, aliases=["jot"]), Saying("allow"), Session()
-    dispatcher = Dispatcher(made.catalog, permissions=judge)
+    world, judge, session = build_world(read_only=True, aliases=["jot"]), Saying("allow"), Session()
+    dispatcher = Dispatcher(world.catalog, permissions=judge)
     await dispatcher.call("jot", '{"paths": ["a"]}', session=session, principal="ada", id="c1")
     (request,) = judge.requests
-    assert request.tool is made.catalog["note"]
+    assert request.tool is world.catalog["note"]
     assert request.names == {"note", "jot"}
     assert dict(request.arguments) == request.call.arguments == {"text": "x", "paths": ["a"]}
     assert (request.session, request.principal, request.accesses, request.findings) == (session, "ada", (), ())
@@ -165,16 +105,16 @@ async def test_a_judge_cannot_change_what_runs():
         request.call.session = None
         return "allow"
 
-    made, second = world(read_only=True), Saying("allow")
-    assert (await made.call(permissions=[Saying(change), second])).kind == "ok"
-    assert (made.ran, second.requests[0].arguments["text"]) == (["x"], "x")
+    world, second = build_world(read_only=True), Saying("allow")
+    assert (await world.call(permissions=[Saying(change), second])).kind == "ok"
+    assert (world.ran, second.requests[0].arguments["text"]) == (["x"], "x")
 
 
 async def test_a_judge_that_tries_is_refused():
     """What is judged cannot be written to."""
-    made = world(read_only=True)
-    result = await made.call(permissions=Saying(lambda request: request.arguments.update(text="other") or "allow"))
-    assert (result.kind, made.ran) == ("denied", [])
+    world = build_world(read_only=True)
+    result = await world.call(permissions=Saying(lambda request: request.arguments.update(text="other") or "allow"))
+    assert (result.kind, world.ran) == ("denied", [])
 
 
 @pytest.mark.parametrize("judge", [Permissions, 5, "allow", object(), lambda call: True, [5]], ids=repr)
@@ -202,8 +142,8 @@ async def test_a_derived_judge_may_define_judge_alone():
     class Plain(Saying, Judge):
         pass
 
-    made, judge = world(approval="always"), Plain("allow")
-    dispatcher = Dispatcher(made.catalog, permissions=judge)
+    world, judge = build_world(approval="always"), Plain("allow")
+    dispatcher = Dispatcher(world.catalog, permissions=judge)
     assert dispatcher.permitted().names() == ["note"]
     assert (await dispatcher.call("note", {})).kind == "waiting"
     assert (await dispatcher.explain("note", {})).warnings == ()
@@ -216,8 +156,8 @@ async def test_a_judge_that_weighs_findings_decides_about_them():
     class Lenient(Saying, Judge):
         weighs_findings = True
 
-    made = world(approval="always")
-    assert (await made.call(permissions=Lenient("allow"))).kind == "ok"
+    world = build_world(approval="always")
+    assert (await world.call(permissions=Lenient("allow"))).kind == "ok"
 
 
 async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
@@ -227,10 +167,10 @@ async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
         def gate(self, tool, names, build_request):
             return lambda session, arguments: session is None
 
-    made, judge = world(), Gated("deny")
-    assert (await made.call(permissions=judge)).kind == "ok"
+    world, judge = build_world(), Gated("deny")
+    assert (await world.call(permissions=judge)).kind == "ok"
     assert judge.requests == []
-    assert (await made.call(permissions=judge, session=Session())).kind == "denied"
+    assert (await world.call(permissions=judge, session=Session())).kind == "denied"
 
 
 def test_a_derived_judge_without_judge_cannot_be_made():
@@ -257,17 +197,19 @@ def test_a_derived_judge_without_judge_cannot_be_made():
 )
 async def test_of_several_judges_the_strictest_decides(first, second, kind):
     """And all of them are asked."""
-    made, judges = world(), [Saying(first), Saying(second)]
-    assert (await made.call(permissions=judges)).kind == kind
-    assert [len(each.requests) for each in judges] == [1, 1]
+    world, judges = build_world(), [Saying(first), Saying(second)]
+    assert (await world.call(permissions=judges)).kind == kind
+    assert [len(judge.requests) for judge in judges] == [1, 1]
 
 
 @pytest.mark.parametrize("mode", ["plan", "default", "auto", "deny_unlisted", "bypass"])
 @pytest.mark.parametrize("word", ["allow", "ask", "deny"])
 async def test_who_joins_permissions_never_loosens_them(mode, word):
     """And is never loosened by them."""
-    alone = await Dispatcher(world().catalog, permissions=Permissions(mode)).explain("note", {})
-    together = await Dispatcher(world().catalog, permissions=[Permissions(mode), Saying(word)]).explain("note", {})
+    alone = await Dispatcher(build_world().catalog, permissions=Permissions(mode)).explain("note", {})
+    together = await Dispatcher(build_world().catalog, permissions=[Permissions(mode), Saying(word)]).explain(
+        "note", {}
+    )
     order = ["allow", "ask", "deny"]
     assert order.index(together.word) == max(order.index(alone.word), order.index(word))
 
@@ -279,9 +221,9 @@ async def test_a_policy_derived_from_permissions_is_always_asked():
         def judge(self, request):
             return "deny" if request.arguments["text"] == "x" else super().judge(request)
 
-    made = world(read_only=True)
-    assert (await made.call(permissions=Closed())).kind == "denied"
-    assert (await made.call(arguments={"text": "y"}, permissions=Closed())).kind == "ok"
+    world = build_world(read_only=True)
+    assert (await world.call(permissions=Closed())).kind == "denied"
+    assert (await world.call(arguments={"text": "y"}, permissions=Closed())).kind == "ok"
 
 
 # Without permissions.
@@ -291,19 +233,11 @@ async def test_a_policy_derived_from_permissions_is_always_asked():
 @pytest.mark.parametrize("facts", [{}, {"read_only": True}, {"destructive": True}, {"open_world": True}], ids=str)
 async def test_without_permissions_tools_run(facts, permissions):
     """There are no modes and no rules."""
-    assert (await world(**facts).call(permissions=permissions)).kind == "ok"
+    assert (await build_world(**facts).call(permissions=permissions)).kind == "ok"
 
 
 async def says_yes(arguments):
     return True
-
-
-async def fails_async(arguments):
-    raise RuntimeError("no idea")
-
-
-def fails(arguments):
-    raise RuntimeError("no idea")
 
 
 @pytest.mark.parametrize("permissions", [None, Permissions("auto"), Saying("allow")], ids=["none", "auto", "a judge"])
@@ -326,24 +260,24 @@ def fails(arguments):
 )
 async def test_the_author_says_when_to_ask(approval, reason, permissions):
     """By a word, or a function of the decoded arguments; who cannot tell, asks; with or without permissions."""
-    made = world(approval=approval)
-    result = await made.call(permissions=permissions)
+    world = build_world(approval=approval)
+    result = await world.call(permissions=permissions)
     assert (result.request.reason if result.request else None) == reason
-    assert made.ran == ([] if reason else ["x"])
+    assert world.ran == ([] if reason else ["x"])
 
 
 @pytest.mark.parametrize("permissions", [None, Permissions("auto"), Saying("allow")], ids=["none", "auto", "a judge"])
-@pytest.mark.parametrize(("reason", "shown"), [("is it?", "is it?"), ("", "a hook asked for it")])
-async def test_a_hook_that_asks_is_heard(reason, shown, permissions):
+@pytest.mark.parametrize(("reason", "text"), [("is it?", "is it?"), ("", "a hook asked for it")])
+async def test_a_hook_that_asks_is_heard(reason, text, permissions):
     """Also one that gives no reason; with or without permissions."""
 
     class Asking:
         def before(self, call):
             return Ask(reason)
 
-    made = world(read_only=True)
-    result = await made.call(permissions=permissions, hooks=[Asking()])
-    assert (result.kind, result.request.reason, made.ran) == ("waiting", shown, [])
+    world = build_world(read_only=True)
+    result = await world.call(permissions=permissions, hooks=[Asking()])
+    assert (result.kind, result.request.reason, world.ran) == ("waiting", text, [])
 
 
 @pytest.mark.parametrize(
@@ -356,328 +290,18 @@ async def test_what_a_hook_asks_is_subject_to_the_mode(mode, kind):
         def before(self, call):
             return Ask("sure?")
 
-    assert (await world(read_only=True).call(permissions=Permissions(mode), hooks=[Asking()])).kind == kind
-
-
-# Preflight.
-
-
-class Query(Access):
-    """A kind of the application's own."""
-
-    kind = "query"
-
-
-class Tables:
-    """Refuses to touch what is secret, asks about what is odd, fails on what is broken."""
-
-    name = "tables"
-    kinds = ("query",)
-
-    def judge(self, access):
-        if access.target == "broken":
-            raise RuntimeError("no idea")
-        words = {"secret": "deny", "odd": "ask"}
-        return Finding(words[access.target], "x", f"{access.target} table") if access.target in words else None
-
-
-def asking(preflight):
-    """A world whose tool states what it touches by a function."""
-    return world(read_only=True, preflight=preflight)
-
-
-async def async_preflight(arguments):
-    return [Reads(arguments["text"])]
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.parametrize(
-    ("preflight", "text", "kind"),
-    [
-        (lambda arguments: [Reads(arguments["text"])], "a.txt", "ok"),
-        (lambda arguments: [Reads(arguments["text"])], "/etc/passwd", "safety"),
-        (lambda arguments: Reads(arguments["text"]), "/etc/passwd", "safety"),
-        (lambda arguments: (Reads(each) for each in ("a", arguments["text"])), "/etc/passwd", "safety"),
-        (lambda arguments: {Reads("a"), Writes(arguments["text"])}, "/etc/passwd", "safety"),
-        (async_preflight, "a.txt", "ok"),
-        (async_preflight, "/etc/passwd", "safety"),
-        (lambda arguments: None, "x", "ok"),
-        (lambda arguments: [], "x", "ok"),
-        (fails, "x", "denied"),
-        (fails_async, "x", "denied"),
-        (lambda arguments: "a.txt", "x", "denied"),
-        (lambda arguments: ["a.txt"], "x", "denied"),
-        (lambda arguments: [Reads("a"), None], "x", "denied"),
-        (lambda arguments: [Reads], "x", "denied"),
-        (lambda arguments: 5, "x", "denied"),
-        (lambda arguments: True, "x", "denied"),
-        (lambda arguments: arguments.clear(), "x", "ok"),
-        (lambda arguments: [Query("fine")], "x", "ok"),
-        (lambda arguments: [Query("secret")], "x", "safety"),
-        (lambda arguments: [Query("odd")], "x", "waiting"),
-        (lambda arguments: [Query("broken")], "x", "safety"),
-        (lambda arguments: [Command("rm -rf /")], "x", "safety"),
-        (lambda arguments: [Url("http://169.254.169.254/")], "x", "safety"),
-        (lambda arguments, call: [Reads(call.arguments["text"])], "/etc/passwd", "safety"),
-        (lambda arguments, *, call=None: [Reads("a.txt" if call else "/etc/passwd")], "x", "ok"),
-    ],
-)
-@pytest.mark.parametrize("permissions", [None, Permissions("auto")], ids=["none", "auto"])
-async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight, text, kind, permissions):
-    """Whatever way it is stated; what cannot be understood does not run."""
-    made = asking(preflight)
-    result = await made.call(arguments={"text": text}, permissions=permissions, safety=SafetyChecks(further=[Tables()]))
-    assert result.kind == kind
-    assert made.ran == ([text] if kind == "ok" else [])
-
-
-@pytest.mark.parametrize("permissions", [Permissions("bypass"), Saying("allow")], ids=["bypass", "a judge"])
-async def test_nobody_lifts_a_safety_refusal(permissions):
-    """No mode, and no judge."""
-    made = asking(lambda arguments: [Query("secret")])
-    assert (await made.call(permissions=permissions, safety=SafetyChecks(further=[Tables()]))).kind == "safety"
-
-
-@pytest.mark.parametrize(
-    ("table", "kind"),
-    [("public_users", "ok"), ("public_", "ok"), ("private", "waiting"), ("xpublic_users", "waiting")],
-)
-async def test_rules_can_name_a_kind_of_ones_own(table, kind):
-    """What `preflight` says counts as an argument of that name."""
-    made = World(Catalog(), [])
-
-    @made.catalog.tool(preflight=lambda arguments: [Query(arguments["sql"].rpartition(" ")[2])])
-    async def run(sql: str) -> str:
-        """Run a query."""
-        return "rows"
-
-    permissions = Permissions(rules=["allow run(query=public_*)"])
-    assert (await made.call("run", {"sql": f"select * from {table}"}, permissions=permissions)).kind == kind
-
-
-@pytest.mark.parametrize(("table", "kind"), [("public_users", "denied"), ("other", "ok")])
-async def test_rules_can_forbid_a_kind_of_ones_own(table, kind):
-    """If any of what is touched matches."""
-    made = asking(lambda arguments: [Query("fine"), Query(arguments["text"])])
-    permissions = Permissions("bypass", ["deny note(query=public_*)"])
-    assert (await made.call(arguments={"text": table}, permissions=permissions)).kind == kind
-
-
-async def test_a_path_that_nobody_marked_is_compared_from_the_workspace(tmp_path):
-    """A rule about a folder of it holds, however the path is written."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True)
-    async def look(path: str) -> str:
-        """Look."""
-        return "seen"
-
-    permissions = Permissions(rules=["deny look(path=secrets/**)"])
-    dispatcher = Dispatcher(catalog, permissions=permissions, safety=SafetyChecks([tmp_path]))
-    paths = ["secrets/a", f"{tmp_path}/secrets/a", f"{tmp_path}/x/../secrets/a", "notes/a"]
-    assert [(await dispatcher.call("look", {"path": each})).kind for each in paths] == ["denied"] * 3 + ["ok"]
-
-
-async def test_a_preflight_that_fails_is_not_explained_away():
-    """The explanation does not say that the call would run."""
-    verdict = await Dispatcher(asking(fails).catalog).explain("note", {})
-    assert verdict.word == "deny"
-    assert "could not tell what it is about to touch: RuntimeError: no idea" in verdict.reason
-
-
-async def test_a_preflight_can_refuse():
-    """What it raises is the answer: a `Safety` is one of the checks."""
-
-    def refuses(arguments):
-        raise Safety("not on a Sunday")
-
-    made = asking(refuses)
-    result = await Dispatcher(made.catalog).call("note", {})
-    assert (result.kind, made.ran) == ("safety", [])
-    assert "not on a Sunday" in result.text
-
-
-# While a tool runs.
-
-
-def touching(is_async, **facts):
-    """A tool that asks for each of the accesses it is given, and tells what came of it."""
-    made = World(Catalog(), [])
-
-    def check(accesses, context):
-        for access in accesses:
-            context.permissions.check(access)
-            made.ran.append(access)
-        return "done"
-
-    if is_async:
-
-        @made.catalog.tool(name="touch", **facts)
-        async def touch(context: Context) -> str:
-            """Touch them."""
-            return check(context.session.state["accesses"], context)
-    else:
-
-        @made.catalog.tool(name="touch", **facts)
-        def touch_sync(context: Context) -> str:
-            """Touch them."""
-            return check(context.session.state["accesses"], context)
-
-    return made
-
-
-async def touched(made, *accesses, **options):
-    session = Session(state={"accesses": accesses})
-    return await made.call("touch", session=session, **options)
-
-
-@pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
-@pytest.mark.parametrize(
-    ("access", "permissions", "kind"),
-    [
-        (Reads("a.txt"), None, "ok"),
-        (Reads("/etc/passwd"), None, "safety"),
-        (Reads("/etc/passwd"), Permissions("bypass"), "safety"),
-        (Command("rm -rf /"), Permissions("bypass"), "safety"),
-        (Reads("a.txt"), Permissions(), "ok"),
-        (Reads("secrets/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "failed"),
-        (Reads("secrets/a"), Permissions("bypass", ["deny touch(path=secrets/**)"]), "failed"),
-        (Reads("docs/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "ok"),
-        (Reads("docs/a"), Permissions(rules=["ask touch(path=docs/**)"]), "failed"),
-        (Reads("docs/a"), Permissions("bypass", ["ask touch(path=docs/**)"]), "ok"),
-        (Query("fine"), Permissions(), "ok"),
-        (Query("odd"), Permissions(), "failed"),
-        (Query("odd"), None, "failed"),
-        (Query("secret"), Permissions("bypass"), "safety"),
-        (Reads("a.txt"), Saying("allow"), "ok"),
-        (Reads("a.txt"), Saying(lambda request: "deny" if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: "ask" if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: raising(request) if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: Hostile() if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: later("allow")), "failed"),
-        (Reads("a.txt"), [Permissions(), Saying("allow")], "ok"),
-        (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "failed"),
-    ],
-)
-async def test_a_running_tool_may_ask_about_what_it_touches_further(access, permissions, kind, is_async):
-    """By the same checks, rules and judges; who would have to be asked, refuses."""
-    made = touching(is_async, read_only=True)
-    result = await touched(made, access, permissions=permissions, safety=SafetyChecks(further=[Tables()]))
-    assert result.kind == kind
-    assert made.ran == ([access] if kind == "ok" else [])
-
-
-@pytest.mark.parametrize("access", ["notes.txt", None, Reads, Path("a"), [Reads("a")]], ids=repr)
-async def test_only_an_access_can_be_asked_about(access):
-    """Anything else permits nothing, even where no check would look."""
-    made = touching(True, read_only=True)
-    checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
-    result = await touched(made, access, safety=checks, permissions=Permissions("bypass"))
-    assert result.kind == "failed"
-    assert "check expects an access, such as Writes(path)" in result.text
-    assert made.ran == []
-
-
-@pytest.mark.parametrize("hint", [Annotated[Path, Writes], Annotated[str, Reads], str], ids=str)
-@pytest.mark.parametrize("rule", ["allow save(path=src/**)", "allow save(src/**)"])
-async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_further(hint, rule):
-    """Each access is held against it."""
-    made = World(Catalog(), [])
-
-    async def save(path, context):
-        context.permissions.check(Writes("src/copy.txt"))
-        made.ran.append("near")
-        context.permissions.check(Writes("elsewhere/copy.txt"))
-        made.ran.append("far")
-
-    save.__annotations__ = {"path": hint, "context": Context}
-    made.catalog.add(Tool.described(save, description="Save it, and a copy."))
-    result = await made.call("save", {"path": "src/a"}, permissions=Permissions(rules=[rule]))
-    assert (result.kind, made.ran) == ("failed", ["near"])
-    assert "Writes('elsewhere/copy.txt') needs approval, and no person can be asked while the tool runs" in result.text
-
-
-@pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
-async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
-    """Also for a kind of one's own; a parameter of another kind says nothing about it."""
-    made = World(Catalog(), [])
-
-    @made.catalog.tool
-    async def copy(table: Annotated[str, Query], file: Annotated[str, Reads], further: str, context: Context) -> str:
-        """Copy it."""
-        context.permissions.check(Query(further))
-        return "copied"
-
-    permissions = Permissions(rules=["allow copy(table=public_*)"])
-    sent = {"table": "public_x", "file": "public_y", "further": table}
-    assert (await made.call("copy", sent, permissions=permissions)).kind == kind
-
-
-class Patient:
-    """Can be awaited, and not be closed."""
-
-    def __await__(self):
-        yield from asyncio.sleep(0).__await__()
-        return "allow"
-
-
-async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
-    """Whatever it is that would have to be awaited."""
-    result = await touched(touching(True), Reads("a.txt"), permissions=Saying(lambda request: Patient()))
-    assert result.kind == "failed"
-    assert "it cannot be asked while a tool runs" in result.text
-
-
-@pytest.mark.parametrize(
-    ("target", "kind"), [("kept.db", "safety"), ("kept.db-wal", "safety"), ("x/../kept.db", "safety"), ("other", "ok")]
-)
-async def test_no_tool_touches_what_the_dispatcher_keeps(tmp_path, target, kind):
-    """Neither reading nor writing, in whatever mode."""
-    judges = CallJudges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
-    tool = asking(lambda arguments: [Reads(arguments["text"]), Query(arguments["text"])]).catalog["note"]
-    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": target})
-    assert ("safety" if judgement.verdict.word == "deny" else "ok") == kind
-    assert ("check `own-files`" in str(judgement.verdict)) == (kind == "safety")
-
-
-async def test_a_path_that_cannot_be_followed_is_left_to_the_checks(tmp_path):
-    """It is refused by them."""
-    judges = CallJudges(SafetyChecks([tmp_path]), None, [f"{tmp_path}/kept.db"])
-    tool = asking(lambda arguments: Writes("a\0b")).catalog["note"]
-    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": "x"})
-    assert (judgement.verdict.word, judgement.verdict.by) == ("deny", "check `folder`")
-
-
-async def test_what_is_refused_says_by_whom():
-    """A check is `Safety`, a rule is a `ToolError`, and the tool may choose another way."""
-    made, seen = World(Catalog(), []), []
-
-    @made.catalog.tool(read_only=True)
-    async def look(context: Context) -> str:
-        """Look."""
-        for target in ("/etc/passwd", "secrets/a"):
-            try:
-                context.permissions.check(Reads(target))
-            except ToolError as error:
-                seen.append((type(error), str(error)))
-        return "looked"
-
-    permissions = Permissions(rules=["deny look(path=secrets/**)"])
-    assert (await made.call("look", permissions=permissions)).kind == "ok"
-    assert [kind for kind, _ in seen] == [Safety, ToolError]
-    assert "is outside" in seen[0][1]
-    assert "a rule says deny: look(path=secrets/**)" in seen[1][1]
+    assert (await build_world(read_only=True).call(permissions=Permissions(mode), hooks=[Asking()])).kind == kind
 
 
 # Hooks: what is judged is what runs.
 
 
 class Hook:
-    def __init__(self, said):
-        self.said = said
+    def __init__(self, answer):
+        self.answer = answer
 
     def before(self, call):
-        return self.said
+        return self.answer
 
 
 @pytest.mark.parametrize(
@@ -700,11 +324,13 @@ class Hook:
     ids=repr,
 )
 async def test_the_verdict_is_on_the_final_arguments(hooks, sent, kind, ran):
-    """Whatever hooks changed or replaced before."""
-    made = world(read_only=True)
+    """Hooks may have changed or replaced the arguments before."""
+    world = build_world(read_only=True)
     permissions = Permissions(rules=["deny note(text=bad)"])
-    result = await made.call(arguments={"text": sent}, permissions=permissions, hooks=[Hook(each) for each in hooks])
-    assert (result.kind, made.ran) == (kind, ran)
+    result = await world.call(
+        arguments={"text": sent}, permissions=permissions, hooks=[Hook(answer) for answer in hooks]
+    )
+    assert (result.kind, world.ran) == (kind, ran)
 
 
 async def test_arguments_that_were_mended_are_judged_as_they_run():
@@ -717,7 +343,7 @@ async def test_arguments_that_were_mended_are_judged_as_they_run():
         return "picked"
 
     dispatcher = Dispatcher(catalog, permissions=Permissions(rules=["deny pick(number=13)"]))
-    assert [(await dispatcher.call("pick", {"number": each})).kind for each in ("13", 13, "12")] == [
+    assert [(await dispatcher.call("pick", {"number": sent_number})).kind for sent_number in ("13", 13, "12")] == [
         "denied",
         "denied",
         "ok",
@@ -736,13 +362,13 @@ def test_a_tool_has_all_its_names():
 
 def test_a_gate_that_knows_nothing_is_none():
     """What has to be looked at every time has no quick way."""
-    tool = world().catalog["note"]
+    tool = build_world().catalog["note"]
     assert CallJudges(None, Saying("allow")).gate(tool, frozenset({"note"})) is None
     assert CallJudges(None, [Permissions(), Permissions()]).gate(tool, frozenset({"note"})) is None
-    assert CallJudges(None, None).gate(world(approval="always").catalog["note"], frozenset()) is None
+    assert CallJudges(None, None).gate(build_world(approval="always").catalog["note"], frozenset()) is None
 
 
 async def test_a_call_without_arguments_that_fit_is_not_explained():
     """It would be refused before it is judged."""
     with pytest.raises(ToolError, match="text"):
-        await Dispatcher(world().catalog).explain(ToolCall("note", {"text": 5}))
+        await Dispatcher(build_world().catalog).explain(ToolCall("note", {"text": 5}))

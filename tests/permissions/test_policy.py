@@ -6,70 +6,21 @@ from typing import Annotated
 
 import pytest
 
-from toolkit.access import Access, Command, Reads, Writes
-from toolkit.approvals.identity import identity_of
+from tests.permissions.policy_kit import (
+    ARGUMENTS,
+    KINDS,
+    RULES,
+    World,
+    catalog_of,
+)
+from toolkit.access import Command, Writes
 from toolkit.catalog import Catalog
-from toolkit.context import Context
-from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import UnknownTool
-from toolkit.hooks import Ask, Proceed
 from toolkit.permissions import MODES, Permissions, Rule, RuleError
-from toolkit.safety import SafetyChecks
-from toolkit.session import Session
 from toolkit.spec import Tool
-from toolkit.verdicts import Finding
 
 pytestmark = pytest.mark.anyio
-
-
-class Query(Access):
-    """A kind of the application's own."""
-
-    kind = "query"
-
-
-class Watch:
-    """Asks about queries, and refuses those of secrets."""
-
-    name = "query"
-    kinds = ("query",)
-
-    def judge(self, access):
-        word = "deny" if "secret" in access.target else "ask"
-        return Finding(word, self.name, f"{access.target} is looked at", "check")
-
-
-# What each kind of tool states, and what it is called with.
-KINDS = {
-    "reads": {"read_only": True},
-    "writes": {},
-    "destroys": {"destructive": True},
-    "fetches": {"read_only": True, "open_world": True},
-    "sends": {"open_world": True},
-    "confirms": {"approval": "always"},
-    "wonders": {"approval": lambda arguments: "src" in str(arguments["path"])},
-    "looks": {"read_only": True},  # with a marked parameter, as the next one
-    "saves": {},
-    "queries": {"read_only": True, "preflight": lambda arguments: [Query("public")]},
-    "pries": {"read_only": True, "preflight": lambda arguments: [Query("secrets")]},
-}
-MARKED = {"looks": Annotated[Path, Reads], "saves": Annotated[Path, Writes]}
-ARGUMENTS = {"path": "src/a.txt"}
-
-RULES = {
-    "none": [],
-    "allow": ["allow {}"],
-    "ask": ["ask {}"],
-    "deny": ["deny {}"],
-    "allow+ask": ["allow {}", "ask {}"],
-    "allow+deny": ["allow {}", "deny {}"],
-    "allow this": ["allow {}(path=src/**)"],
-    "allow that": ["allow {}(path=docs/**)"],
-    "ask this": ["allow {}", "ask {}(path=src/*)"],
-    "deny this": ["allow {}", "deny {}(path=src/*)"],
-    "deny that": ["deny {}(path=docs/**)"],
-}
 
 # R runs, A asks, D is denied: in plan, default, auto, deny_unlisted and bypass; and the same with a grant for the tool.
 EXPECTED = """
@@ -217,60 +168,6 @@ def read_table():
 
 CASES = list(read_table())
 every_case = pytest.mark.parametrize(("kind", "rules", "granted", "expected"), CASES)
-LETTERS = {"allow": "R", "ask": "A", "deny": "D", "ok": "R", "waiting": "A", "denied": "D", "safety": "D"}
-
-
-class Recorder:
-    """A judge that has nothing against anything, and keeps what it was asked."""
-
-    def __init__(self):
-        self.requests = []
-
-    def judge(self, request):
-        self.requests.append(request)
-        return "allow"
-
-
-class World:
-    """One tool of a kind, what it did, and a dispatcher with some rules."""
-
-    def __init__(self, kind, rules, granted=False, folder="."):
-        self.ran, self.catalog, self.session = [], Catalog(), Session()
-
-        async def function(path):
-            self.ran.append(path)
-            return "done"
-
-        function.__annotations__ = {"path": MARKED.get(kind, str), "return": str}
-        self.tool = Tool.described(function, name=kind, description="Do it.", **KINDS[kind])
-        self.catalog.add(self.tool)
-        self.permissions = Permissions(rules=[rule.format(kind) for rule in RULES[rules]])
-        self.recorder = Recorder()
-        checks = SafetyChecks([folder], further=[Watch()])
-        self.dispatcher = Dispatcher(self.catalog, permissions=self.permissions, safety=checks)
-        self.joined = Dispatcher(self.catalog, permissions=[self.permissions, self.recorder], safety=checks)
-        if granted:
-            self.permissions.grant(self.session, Grant(tool=identity_of(self.tool), scope="tool"))
-
-    async def called(self, mode):
-        """What came of a call, by its result; and whether the tool ran must agree with it."""
-        self.permissions.set_mode(mode)
-        before = len(self.ran)
-        result = await self.dispatcher.call(self.tool.name, ARGUMENTS, session=self.session)
-        assert (len(self.ran) > before) == (result.kind == "ok")
-        return LETTERS[result.kind]
-
-    async def explained(self, mode):
-        """Return what the dispatcher says would come of it."""
-        self.permissions.set_mode(mode)
-        verdict = await self.dispatcher.explain(self.tool.name, ARGUMENTS, session=self.session)
-        return LETTERS[verdict.word]
-
-    async def judged(self, mode):
-        """What `Permissions` alone say of the same request."""
-        self.permissions.set_mode(mode)
-        await self.joined.explain(self.tool.name, ARGUMENTS, session=self.session)
-        return LETTERS[self.permissions.judge(self.recorder.requests[-1]).word]
 
 
 def test_the_table_is_complete():
@@ -356,7 +253,7 @@ async def test_everything_that_asks_is_told():
     """A person who agrees has to know all that they agree to."""
     world = World("sends", "ask")
     verdict = await world.dispatcher.explain("sends", ARGUMENTS)
-    asks = [each.by for each in verdict.findings if each.word == "ask"]
+    asks = [finding.by for finding in verdict.findings if finding.word == "ask"]
     assert asks == ["rule `ask sends`", "fact `open_world`", "mode `default`"]
     assert "open_world" in str(verdict)
 
@@ -366,7 +263,7 @@ async def test_a_grant_is_named_as_what_let_it_run():
     world = World("writes", "ask", granted=True)
     verdict = await world.dispatcher.explain("writes", ARGUMENTS, session=world.session)
     assert (verdict.word, verdict.by) == ("allow", "grant `tool`")
-    assert "rule `ask writes`" in [each.by for each in verdict.findings]
+    assert "rule `ask writes`" in [finding.by for finding in verdict.findings]
 
 
 async def test_a_rule_tells_where_it_was_written():
@@ -381,164 +278,6 @@ async def test_explaining_an_unknown_tool_says_so():
     """As a call would."""
     with pytest.raises(UnknownTool):
         await World("reads", "none").dispatcher.explain("nothing")
-
-
-# Names: deny and ask follow a tool everywhere.
-
-
-def catalog_of(**facts):
-    """A catalog with a read-only tool `wipe`, which would run in every mode."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True, **facts)
-    async def wipe(path: str = "x") -> str:
-        """Wipe it."""
-        return "wiped"
-
-    return catalog
-
-
-def aliased_twice():
-    """A view of a catalog that gave its tool another name."""
-    catalog = catalog_of()
-    catalog.alias("delete", "wipe")
-    return catalog.prefixed("fs_").prefixed("home_")
-
-
-NAMED = {
-    "its name": (catalog_of, "wipe", "wipe"),
-    "an alias it has": (lambda: catalog_of(aliases=["delete"]), "delete", "wipe"),
-    "an alias that is called": (lambda: catalog_of(aliases=["delete"]), "wipe", "delete"),
-    "an alias of the catalog": (lambda: catalog_of().alias("delete", "wipe"), "delete", "wipe"),
-    "its name before a prefix": (lambda: catalog_of().prefixed("fs_"), "wipe", "fs_wipe"),
-    "its name before two": (lambda: catalog_of().prefixed("fs_").prefixed("home_"), "wipe", "home_fs_wipe"),
-    "its name between two": (lambda: catalog_of().prefixed("fs_").prefixed("home_"), "fs_wipe", "home_fs_wipe"),
-    "an alias before a prefix": (lambda: catalog_of(aliases=["delete"]).prefixed("fs_"), "delete", "fs_wipe"),
-    "an alias of the catalog before two": (aliased_twice, "delete", "home_fs_wipe"),
-    "an alias of the catalog between two": (aliased_twice, "fs_delete", "home_fs_wipe"),
-    "an alias after a prefix": (aliased_twice, "home_fs_delete", "home_fs_wipe"),
-    "its name before it was renamed": (lambda: Catalog(catalog_of()["wipe"].renamed("tidy")), "wipe", "tidy"),
-    "its name two names ago": (
-        lambda: Catalog(catalog_of()["wipe"].renamed("tidy").renamed("clean")),
-        "tidy",
-        "clean",
-    ),
-    "an alias before it was renamed": (
-        lambda: Catalog(catalog_of(aliases=["delete"])["wipe"].renamed("tidy")),
-        "delete",
-        "tidy",
-    ),
-    "its name in a merged view": (lambda: Catalog().merged(catalog_of().prefixed("fs_")), "wipe", "fs_wipe"),
-    "its name in a sorted view": (lambda: catalog_of().prefixed("fs_").sorted(), "wipe", "fs_wipe"),
-    "a wildcard for what it was": (lambda: catalog_of().prefixed("fs_"), "wi?e", "fs_wipe"),
-    "a wildcard": (catalog_of, "w*", "wipe"),
-    "everything": (catalog_of, "*", "wipe"),
-    "its group": (lambda: catalog_of(group="files"), "group:files", "wipe"),
-    "its group, after a prefix": (lambda: catalog_of(group="files").prefixed("fs_"), "group:f*", "fs_wipe"),
-    "its origin": (catalog_of, "python/*", "wipe"),
-}
-
-
-@pytest.mark.parametrize(("word", "kind"), [("deny", "denied"), ("ask", "waiting")])
-@pytest.mark.parametrize(("make", "rule", "called"), NAMED.values(), ids=NAMED)
-async def test_what_forbids_follows_every_name(make, rule, called, word, kind):
-    """That a tool has or had, under whichever it is called."""
-    dispatcher = Dispatcher(make(), permissions=Permissions(rules=[f"{word} {rule}"]))
-    assert (await dispatcher.call(called, {})).kind == kind
-
-
-@pytest.mark.parametrize("rule", ["wipe2", "ipe", "fs_wipe", "group:file", "group:wipe", "mcp:x/wipe", "W*"])
-@pytest.mark.filterwarnings("ignore:rule .* there is no tool:toolkit.ToolkitWarning")
-async def test_what_forbids_another_does_not_forbid_this(rule):
-    """Names are compared whole, letter by letter."""
-    dispatcher = Dispatcher(catalog_of(group="files"), permissions=Permissions(rules=[f"deny {rule}"]))
-    assert (await dispatcher.call("wipe", {})).kind == "ok"
-
-
-async def test_an_alias_given_later_is_forbidden_at_once():
-    """The next call sees it, under either name."""
-    catalog = catalog_of()
-    dispatcher = Dispatcher(catalog, permissions=Permissions(rules=["deny delete"]))
-    assert (await dispatcher.call("wipe", {})).kind == "ok"
-    catalog.alias("delete", "wipe")
-    assert [(await dispatcher.call(name, {})).kind for name in ("wipe", "delete")] == ["denied", "denied"]
-
-
-# Names: allow follows nobody.
-
-
-def from_origin(origin):
-    """A catalog with a tool from another origin."""
-    catalog = Catalog()
-
-    @catalog.tool
-    async def post(text: str = "") -> str:
-        """Post it."""
-        return "posted"
-
-    return Catalog(replace(catalog["post"], origin=origin))
-
-
-@pytest.mark.parametrize(
-    ("rule", "origin", "called"),
-    [
-        ("post", "python", "ok"),
-        ("post", "mcp:github", "waiting"),
-        ("post", "dist:x", "waiting"),
-        ("p*", "dist:x", "waiting"),
-        ("*", "mcp:github", "waiting"),
-        ("mcp:github/post", "mcp:github", "ok"),
-        ("mcp:github/*", "mcp:github", "ok"),
-        ("mcp:github/*", "mcp:github2", "waiting"),
-        ("mcp:github/*", "mcp:gitlab", "waiting"),
-        ("mcp:github/*", "python", "waiting"),
-        ("mcp:github/other", "mcp:github", "waiting"),
-        ("dist:x/post", "dist:x", "ok"),
-        ("dist:x/post", "dist:xy", "waiting"),
-        ("python/post", "python", "ok"),
-    ],
-)
-async def test_an_allow_holds_for_the_origin_it_was_written_for(rule, origin, called):
-    """A tool of the same name from another origin is another tool."""
-    dispatcher = Dispatcher(from_origin(origin), permissions=Permissions(rules=[f"allow {rule}"]))
-    assert (await dispatcher.call("post", {})).kind == called
-
-
-@pytest.mark.parametrize("rule", ["post", "*", "mcp:*/*", "mcp:github/*", "mcp:git*/p???"])
-async def test_a_deny_holds_for_every_origin_it_could_mean(rule):
-    """Without an origin it means all."""
-    permissions = Permissions("bypass", [f"deny {rule}"])
-    assert (await Dispatcher(from_origin("mcp:github"), permissions=permissions).call("post", {})).kind == "denied"
-
-
-@pytest.mark.parametrize(
-    ("catalog", "called", "rule"),
-    [
-        (from_origin("python").alias("send", "post"), "send", "send"),
-        (from_origin("python").alias("send", "post"), "post", "send"),
-        (from_origin("python").prefixed("x_"), "x_post", "post"),
-        (Catalog(from_origin("python")["post"].renamed("send")), "send", "post"),
-    ],
-    ids=["an alias", "under its name", "before a prefix", "before it was renamed"],
-)
-async def test_an_allow_means_the_present_name(catalog, called, rule):
-    """A tool cannot keep a former name that a user trusted."""
-    dispatcher = Dispatcher(catalog, permissions=Permissions(rules=[f"allow {rule}"]))
-    assert (await dispatcher.call(called, {})).kind == "waiting"
-
-
-async def test_a_tool_without_arguments_is_named_by_its_name():
-    """It reaches outside, but nothing says where to; so its name does."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True, open_world=True)
-    async def weather() -> str:
-        """Tell the weather."""
-        return "rain"
-
-    allowed, bare = Permissions(rules=["allow weather"]), Permissions()
-    assert (await Dispatcher(catalog, permissions=allowed).call("weather", {})).kind == "ok"
-    assert (await Dispatcher(catalog, permissions=bare).call("weather", {})).kind == "waiting"
 
 
 # Arguments: rules see what runs.
@@ -560,154 +299,6 @@ async def test_rules_see_decoded_arguments_with_defaults(rule, arguments, called
     """This holds for arguments that were not sent, and for each way to write a path."""
     dispatcher = Dispatcher(catalog_of(), permissions=Permissions(rules=[rule]))
     assert (await dispatcher.call("wipe", arguments)).kind == called
-
-
-# Modes: of all, and of one conversation.
-
-
-async def test_the_mode_can_be_changed_while_it_runs():
-    """The next call is judged by it."""
-    world = World("writes", "none")
-    assert [await world.called(mode) for mode in ("auto", "plan", "default", "auto")] == ["R", "D", "A", "R"]
-    assert world.permissions.mode == "auto"
-
-
-async def test_a_session_may_have_a_mode_of_its_own():
-    """Others keep the common one, and it can be given back."""
-    world, other = World("writes", "none"), Session()
-    permissions = world.permissions
-    permissions.set_mode("auto", session=world.session)
-
-    async def kinds():
-        return [
-            (await world.dispatcher.call("writes", ARGUMENTS, session=session)).kind
-            for session in (world.session, other, None)
-        ]
-
-    assert await kinds() == ["ok", "waiting", "waiting"]
-    assert [permissions.mode_of(each) for each in (world.session, other, None)] == ["auto", "default", "default"]
-    permissions.set_mode("plan")
-    assert await kinds() == ["ok", "denied", "denied"]
-    permissions.set_mode(None, session=world.session)
-    assert await kinds() == ["denied", "denied", "denied"]
-    assert world.session.mode is None
-
-
-@pytest.mark.parametrize("session", [None, Session()], ids=["all", "a session"])
-def test_there_are_no_other_modes(session):
-    """And what was set before stays."""
-    permissions = Permissions("plan")
-    with pytest.raises(ValueError, match="no mode 'yolo'"):
-        permissions.set_mode("yolo", session=session)
-    assert permissions.mode_of(session) == "plan"
-
-
-def test_all_sessions_together_have_a_mode():
-    """None is only for one of them."""
-    with pytest.raises(ValueError, match="no mode None"):
-        Permissions().set_mode(None)
-
-
-async def test_a_session_with_a_mode_nobody_knows_runs_nothing():
-    """However it came there."""
-    world = World("reads", "none")
-    world.session._mode = "yolo"
-    result = await world.dispatcher.call("reads", ARGUMENTS, session=world.session)
-    assert (result.kind, world.ran) == ("denied", [])
-    assert "no mode 'yolo'" in result.text
-
-
-@pytest.mark.parametrize("name", ["mode", "grants"])
-def test_a_session_has_no_way_to_set_its_own(name):
-    """Not by hand, and not when it is made."""
-    with pytest.raises(AttributeError):
-        setattr(Session(), name, "bypass")
-    with pytest.raises(TypeError):
-        Session(**{name: "bypass"})
-    with pytest.raises(TypeError):
-        Session(**{f"_{name}": "bypass"})
-
-
-async def test_a_tool_cannot_change_the_mode():
-    """Neither by its context, nor by what it keeps in the session."""
-    catalog, seen = Catalog(), []
-
-    @catalog.tool(read_only=True)
-    async def sly(context: Context) -> str:
-        """Try."""
-        for thing, name in ((context, "session"), (context.session, "mode"), (context.session, "grants")):
-            with pytest.raises(AttributeError):
-                setattr(thing, name, "bypass")
-        context.session.state.update(mode="bypass", _mode="bypass", grants=["*"])
-        context.call.session = other
-        seen.append(True)
-        return "tried"
-
-    @catalog.tool
-    async def write() -> str:
-        """Write."""
-        return "written"
-
-    permissions, session, other = Permissions(), Session(), Session()
-    permissions.set_mode("bypass", session=other)
-    dispatcher = Dispatcher(catalog, permissions=permissions)
-    assert (await dispatcher.call("sly", {}, session=session)).kind == "ok"
-    assert (await dispatcher.call("write", {}, session=session)).kind == "waiting"
-    assert (session.mode, permissions.mode, seen) == (None, "default", [True])
-
-
-@pytest.mark.parametrize("last", [Proceed(), Ask("really?")], ids=["proceed", "ask"])
-async def test_a_hook_cannot_change_the_mode(last):
-    """The hook sees a copy of the call, so a session that it puts there has no effect."""
-    world, free = World("destroys", "none"), Session(principal="root")
-    world.permissions.set_mode("bypass", session=free)
-
-    class Sly:
-        def before(self, call):
-            call.session, call.principal, call.tool = free, "root", None
-            if call.session is not None:
-                call.session.state["mode"] = "bypass"
-            return last
-
-    class Curious:
-        def before(self, call):
-            return last
-
-    dispatcher = Dispatcher(world.catalog, permissions=world.permissions, hooks=[Sly(), Curious()])
-    results = [await dispatcher.call("destroys", ARGUMENTS, session=world.session) for _ in range(2)]
-    assert [(each.kind, each.request.session, each.request.principal) for each in results] == [
-        ("waiting", world.session.id, None)
-    ] * 2
-    assert world.ran == []
-
-
-@pytest.mark.parametrize("rules", ["none", "allow"])
-async def test_a_hook_in_passing_cannot_change_the_mode(rules):
-    """Where a call that would run needs a person because a hook asks, its own session counts, not the hook's."""
-    world, free = World("reads", rules), Session()
-    world.permissions.set_mode("bypass", session=free)
-
-    class Sly:
-        def before(self, call):
-            call.session = free
-            return Proceed()
-
-    class Careful:
-        def before(self, call):
-            return Ask("really?")
-
-    dispatcher = Dispatcher(world.catalog, permissions=world.permissions, hooks=[Sly(), Careful()])
-    kinds = [(await dispatcher.call("reads", ARGUMENTS, session=world.session)).kind for _ in range(3)]
-    assert (kinds, world.ran) == (["waiting"] * 3, [])
-
-
-async def test_a_model_cannot_change_the_mode():
-    """Whatever it sends, it is data."""
-    world = World("writes", "none")
-    arguments = {"path": "x", "mode": "bypass", "session": {"_mode": "bypass"}, "_mode": "bypass"}
-    result = await world.dispatcher.call("writes", arguments, session=world.session)
-    assert result.kind in ("bad_args", "waiting")
-    assert world.ran == []
 
 
 # What can be given.
@@ -753,7 +344,7 @@ def test_permissions_have_a_mode(mode):
     ],
 )
 async def test_a_destructive_tool_in_a_sandbox_runs_unasked_in_auto_mode(mode, kind, sandbox, origin, is_contained):
-    """It cannot reach beyond its workspace; what a stranger's tool says of itself does not count."""
+    """A sandboxed tool cannot reach beyond its workspace; what a foreign tool states about itself does not count."""
 
     async def run() -> str:
         """Run something."""
@@ -782,7 +373,7 @@ def test_a_rule_for_a_tool_that_was_misspelt_is_told(rule, near, recwarn):
     )
 
 
-async def test_a_rule_that_holds_because_nobody_can_read_the_command_says_so():
+async def test_a_rule_says_that_it_holds_because_the_command_is_unreadable():
     """Otherwise a person would look for the words of the rule in it."""
     catalog = Catalog()
 

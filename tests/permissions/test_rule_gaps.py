@@ -145,8 +145,8 @@ async def test_a_kind_of_the_application_has_gaps_too():
 
 async def test_commands_can_do_what_file_tools_do():
     """Only their redirections are seen."""
-    found = await warnings("deny put(file=src/**)", "deny patch(place=src/**)", tool="run", line="ls")
-    assert found[0].startswith("`deny put(file=src/**)` does not stop `run`, whose commands can write files too")
+    messages = await warnings("deny put(file=src/**)", "deny patch(place=src/**)", tool="run", line="ls")
+    assert messages[0].startswith("`deny put(file=src/**)` does not stop `run`, whose commands can write files too")
     (warning,) = await warnings("deny access:write(src/**)", tool="run", line="ls")
     assert "holds for the redirections of `run`, not for what its programs do with files" in warning
 

@@ -4,18 +4,15 @@ Rules as text and as objects: what they mean, and what is refused.
 
 from __future__ import annotations
 
-import contextlib
-import pickle
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.permissions.rule_kit import bash, build_request
 from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in
 from toolkit.permissions.judge import PermissionRequest
 from toolkit.permissions.rules import Rule, RuleError, allows_together, read_rule
@@ -23,31 +20,13 @@ from toolkit.results import ToolCall
 from toolkit.spec import Tool
 
 
-class Table(Access):
-    kind = "table"
-
-
 class Colour(Enum):
     RED = "red"
     BLUE = "blue"
 
 
-@dataclass
-class Point:
-    x: int
-    y: int
-
-
-def bash(command: Annotated[str, Command], cwd: str = ".") -> None:
-    """Run a command."""
-
-
 def write(path: Annotated[Path, Writes], text: str = "") -> None:
     """Write a file."""
-
-
-def copy(sources: list[Annotated[Path, Reads]], to: Annotated[Path | None, Writes] = None) -> None:
-    """Copy files."""
 
 
 def web_fetch(url: Annotated[str, Url], save_as: Annotated[Path | None, Writes] = None) -> None:
@@ -56,6 +35,20 @@ def web_fetch(url: Annotated[str, Url], save_as: Annotated[Path | None, Writes] 
 
 def paint(colour: Colour, size: float = 1.0, wet: bool = False, labels: dict[str, str] | None = None) -> None:
     """Paint something."""
+
+
+class Table(Access):
+    kind = "table"
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+def copy(sources: list[Annotated[Path, Reads]], to: Annotated[Path | None, Writes] = None) -> None:
+    """Copy files."""
 
 
 def place(at: Point, note: str | None = None) -> None:
@@ -68,24 +61,6 @@ def store(path: str, folder: Path = Path()) -> None:
 
 def idle() -> None:
     """Do nothing."""
-
-
-def asked(
-    function: Any, arguments: Any = None, *, accesses=(), root=".", names=(), **changes: Any
-) -> PermissionRequest:
-    """A call as permissions see it."""
-    tool = function if isinstance(function, Tool) else Tool.described(function)
-    tool = replace(tool, **changes)
-    decoded = tool.check(arguments or {})
-    marked = [each for name, kind in tool.signature.accesses.items() for each in accesses_in(decoded.get(name), kind)]
-    return PermissionRequest(
-        call=ToolCall(tool.name, tool=tool),
-        tool=tool,
-        names=frozenset({tool.name, *names}),
-        arguments=decoded,
-        accesses=(*marked, *accesses),
-        root=str(root),
-    )
 
 
 def holds(rule: str | Rule, request: PermissionRequest) -> bool:
@@ -160,145 +135,6 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
     assert not Rule("allow", "bash").concerns(tool, frozenset({"run", "bash"}))
 
 
-# What is refused.
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "names no tool"),
-        (" read", "spaces"),
-        ("read ", "spaces"),
-        ("read write", "spaces"),
-        ("bash(npm test) ", "spaces"),
-        ("read(", "parentheses"),
-        ("read)", "not opened"),
-        ("read(a))", "parentheses"),
-        ("read(a)(b)", "parentheses"),
-        ("read((a)", "parentheses"),
-        ("read()", "write `read` for every call"),
-        ("read(  )", "pattern is missing"),
-        ("read(path=)", "pattern is missing"),
-        ("(npm test)", "something is missing"),
-        ("re$d", "64 of A-Z"),
-        ("réad", "64 of A-Z"),
-        ("1read", "64 of A-Z"),
-        ("r" * 65, "64 of A-Z"),
-        ("bash:*", "command prefix"),
-        ("group:", "group:files"),
-        ("group:a/b", "no origin"),
-        ("/read", "something is missing"),
-        ("mcp:github/", "something is missing"),
-        ("read\n", "printable"),
-        ("read(a\0b)", "printable"),
-        ("read(\u202ea)", "printable"),
-        ("read(" + "a" * 3000 + ")", "2000"),
-        ("web_fetch(url=docs.python.org/**)", "begins with its scheme"),
-        ("web_fetch(https://docs*.python.org/**)", "whole label"),
-        ("web_fetch(https://me@python.org/**)", "user info"),
-        ("bash(git push | sh:*)", "simple command"),
-        ("bash(command=git *)", "as `:*`"),
-        ("bash('npm test:*)", "quotes"),
-        ("write(path=src/**x)", "stands alone"),
-        ("write(path=~root/x)", "home folder"),
-        ("paint(cost>ten)", "is no number of US dollars; write `paint(cost>0.10)`"),
-        ("paint(cost>=-1)", "is no number of US dollars"),
-        ("paint(cost<$1)", "is no number of US dollars"),
-        ("paint(cost>)", "is no number of US dollars"),
-        ("access:write(cost>1)", "an access has none; write `*(cost>1)`"),
-    ],
-)
-def test_a_mistake_is_refused_with_its_remedy(text, said):
-    """The message names the rule, and what would be right."""
-    with pytest.raises(RuleError, match=r"^rule ") as caught:
-        Rule("deny", text)
-    assert said in str(caught.value)
-    assert len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize("text", ["mcp:*/read", "mcp:git?ub/read"])
-def test_an_allow_names_one_origin(text):
-    """Who vouches for tools from elsewhere says for which."""
-    with pytest.raises(RuleError, match="one origin"):
-        Rule("allow", text)
-    Rule("deny", text)
-
-
-@pytest.mark.parametrize("word", ["permit", "Allow", "", None])
-def test_an_unknown_word_is_refused(word):
-    """There are three."""
-    with pytest.raises(RuleError, match="allow, ask or deny"):
-        Rule(word, "read")
-
-
-@pytest.mark.parametrize("text", ["", "read", "denyread", "Deny read", "deny", "deny ", "deny  read", None, 5])
-def test_a_line_begins_with_its_word(text):
-    """One space, then the rest."""
-    with pytest.raises(RuleError):
-        read_rule(text)
-
-
-def test_a_rule_that_is_no_text_is_refused():
-    """A TOML file can hold anything."""
-    with pytest.raises(RuleError, match="names no tool"):
-        Rule("deny", 5)
-
-
-_NAMES = st.from_regex(r"(?:group:|mcp:[a-z]{1,5}/|dist:a-b/)?[a-z_][a-z0-9_.*?-]{0,8}", fullmatch=True)
-_PATTERNS = st.none() | st.text("abc */.-=:(x)?", min_size=1, max_size=20)
-
-
-@given(word=st.sampled_from(["allow", "ask", "deny"]), name=_NAMES, pattern=_PATTERNS)
-def test_a_rule_can_be_written_and_read_again(word, name, pattern):
-    """What is a rule at all comes back equal."""
-    try:
-        rule = Rule(word, name if pattern is None else f"{name}({pattern})", "somewhere")
-    except RuleError:
-        return
-    again = read_rule(str(rule), source="elsewhere")
-    assert again == rule
-    assert hash(again) == hash(rule)
-    assert (again.argument, again.pattern, again.names_where) == (rule.argument, rule.pattern, rule.names_where)
-    assert again.source == "elsewhere"
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_a_rule_or_a_rule_error(text):
-    """And no other error."""
-    with contextlib.suppress(RuleError):
-        assert read_rule(f"deny {text}").text == text
-
-
-@pytest.mark.parametrize(
-    ("text", "needs_arguments", "names_where"),
-    [
-        ("read", False, False),
-        ("group:web", False, False),
-        ("mcp:github/*", False, True),
-        ("fetch(*)", True, False),
-        ("fetch(url=*)", True, False),
-        ("bash(:*)", True, False),
-        ("fetch(https://python.org/**)", True, True),
-        ("write(path=src/**)", True, True),
-    ],
-)
-def test_a_rule_says_what_it_looks_at(text, needs_arguments, names_where):
-    """Whether the arguments matter, and whether it names where to; any address is no address."""
-    rule = Rule("allow", text)
-    assert (rule.needs_arguments, rule.names_where) == (needs_arguments, names_where)
-
-
-def test_a_rule_is_a_value():
-    """It can be copied with another source, and sent elsewhere."""
-    rule = Rule("deny", "bash(git push:*)", "here")
-    assert replace(rule, source="there") == rule
-    assert pickle.loads(pickle.dumps(rule)).matches(asked(bash, {"command": "git push"}))
-    assert (str(rule), repr(rule)) == (
-        "deny bash(git push:*)",
-        "Rule(word='deny', text='bash(git push:*)', source='here')",
-    )
-
-
 # Which calls.
 
 
@@ -352,7 +188,7 @@ def test_a_rule_is_a_value():
 )  # fmt: skip
 def test_every_form_of_a_rule(word, text, function, arguments, expected):
     """Where one value is compared, the three words agree."""
-    assert holds(f"{word} {text}", asked(function, arguments)) is expected
+    assert holds(f"{word} {text}", build_request(function, arguments)) is expected
 
 
 @pytest.mark.parametrize(
@@ -371,7 +207,7 @@ def test_every_form_of_a_rule(word, text, function, arguments, expected):
 )
 def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, denied):
     """Several paths in one call."""
-    request = asked(copy, arguments)
+    request = build_request(copy, arguments)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
     assert holds(f"ask {text}", request) is denied
@@ -394,14 +230,14 @@ def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, deni
 )
 def test_what_a_call_touches_is_compared(text, accesses, allowed, denied):
     """`preflight` says more than the arguments: of several kinds commands count first, then addresses, then paths."""
-    request = asked(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
+    request = build_request(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
 
 
 def test_a_deny_about_a_kind_sees_more_than_the_parameter_of_that_name():
     """The parameter says `x`, and `preflight` knows in which folder."""
-    request = asked(store, {"path": "x"}, accesses=[Writes("secrets/x")])
+    request = build_request(store, {"path": "x"}, accesses=[Writes("secrets/x")])
     assert holds("deny store(path=secrets/**)", request)
     assert not holds("allow store(path=secrets/**)", request)
 
@@ -412,7 +248,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
     def anything(**rest: str) -> None:
         """Take anything."""
 
-    request = asked(anything, {"write": "src/x"}, accesses=[Writes("/etc/passwd")])
+    request = build_request(anything, {"write": "src/x"}, accesses=[Writes("/etc/passwd")])
     assert not holds("allow anything(write=src/**)", request)
     assert holds("deny anything(write=/etc/**)", request)
 
@@ -430,7 +266,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
 )
 def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expected):
     """The text has no marker, but the tool may use it as a path."""
-    request = asked(place, {"at": {"x": 1, "y": 2}, "note": value})
+    request = build_request(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
 
 
@@ -452,7 +288,7 @@ def test_a_command_prefix_is_looked_for_in_plain_text_too(text, value, allowed, 
     def say(words: str) -> None:
         """Say something."""
 
-    request = asked(say, {"words": value})
+    request = build_request(say, {"words": value})
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
 
@@ -480,10 +316,10 @@ class Unreadable:
 )
 def test_what_cannot_be_compared_is_denied_and_never_allowed(function, text, arguments):
     """The comparison fails, so the strict answer counts."""
-    request = asked(idle)
+    request = build_request(idle)
     tool = Tool.described(function)
     touched = [
-        each for name, kind in tool.signature.accesses.items() for each in accesses_in(arguments.get(name), kind)
+        access for name, kind in tool.signature.accesses.items() for access in accesses_in(arguments.get(name), kind)
     ]
     request = replace(request, tool=tool, arguments=arguments, accesses=tuple(touched))
     assert not Rule("allow", text).matches(request)
@@ -496,7 +332,7 @@ def test_a_tool_without_python_parameters_is_compared_by_its_schema():
     """A hand-written schema names the parameters, in order."""
     schema = {"type": "object", "properties": {"query": {"type": "string"}, "most": {"type": "integer"}}}
     tool = Tool.from_schema("search", "Search.", schema, lambda arguments: None)
-    request = asked(tool, {"query": "cats", "most": 5}, origin="mcp:web")
+    request = build_request(tool, {"query": "cats", "most": 5}, origin="mcp:web")
     assert holds("allow mcp:web/search(c*s)", request)
     assert holds("allow mcp:web/search(most=5)", request)
     assert not holds("allow search(c*s)", request)
@@ -521,13 +357,13 @@ def test_a_tool_without_python_parameters_is_compared_by_its_schema():
 )
 def test_each_command_may_have_its_own_rule(rules, command, expected):
     """Together they cover the whole line, or they do not hold."""
-    request = asked(bash, {"command": command})
-    assert allows_together([Rule("allow", f"bash({each})") for each in rules], request) is expected
+    request = build_request(bash, {"command": command})
+    assert allows_together([Rule("allow", f"bash({pattern})") for pattern in rules], request) is expected
 
 
 def test_other_values_need_one_rule_for_all_of_them():
     """Two rules with a path each do not make one with both."""
-    request = asked(copy, {"sources": ["a/x", "b/x"]})
+    request = build_request(copy, {"sources": ["a/x", "b/x"]})
     both = [Rule("allow", "copy(sources=a/*)"), Rule("allow", "copy(sources=b/*)")]
     assert not allows_together(both, request)
     assert allows_together([*both, Rule("allow", "copy(sources=**)")], request)
@@ -536,7 +372,7 @@ def test_other_values_need_one_rule_for_all_of_them():
 
 def test_deny_and_ask_rules_allow_nothing():
     """Only allow rules are counted."""
-    request = asked(bash, {"command": "ls"})
+    request = build_request(bash, {"command": "ls"})
     assert not allows_together([Rule("deny", "bash(ls)"), Rule("ask", "bash")], request)
 
 
@@ -574,7 +410,7 @@ POSSIBLE = [
 
 
 @pytest.mark.parametrize(
-    ("text", "function", "said"),
+    ("text", "function", "message"),
     [
         ("write(pth=src/**)", write, "no parameter `pth`; it has `path`"),
         ("idle(x=1)", idle, "no parameter `x`"),
@@ -592,13 +428,13 @@ POSSIBLE = [
         ("write(path=src/**)", write, None),
     ],
 )
-def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, said):
+def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, message):
     """`mistake` says why, for a program that lists rules."""
-    found = Rule("deny", text).mistake(Tool.described(function))
-    assert found is None if said is None else said in found
+    mistake = Rule("deny", text).mistake(Tool.described(function))
+    assert mistake is None if message is None else message in mistake
 
 
-# Texts in whatever case.
+# Texts in upper and lower case.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Kept answers about what may be shown: they are asked for once, and never outlive what they depend on."""
+"""Remembered answers about visible tools: a judge is asked once, and again after anything that the answer depends on changed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Counting(Judge):
         return Visibility((hidden, session and session.id), could_allow)
 
 
-def shown(view):
+def list_visible(view):
     """What a view lists, finds and gets. All have to agree."""
     names = view.names()
     assert [name for name in ("look", "change", "wipe", "sign") if view.get(name)] == names
@@ -76,27 +76,27 @@ def test_a_changed_catalog_is_asked_about_again(catalog):
 def test_a_judge_that_changes_its_mind_is_asked_again(catalog):
     judge, session = Counting(), Session(principal="ada")
     view = Dispatcher(catalog, permissions=judge).permitted(session)
-    assert "wipe" in shown(view)
+    assert "wipe" in list_visible(view)
     judge.hidden = frozenset(["wipe"])
-    assert shown(view) == ["look", "change", "sign"]
+    assert list_visible(view) == ["look", "change", "sign"]
 
 
 def test_a_view_follows_the_mode_of_its_session(catalog):
     permissions, session = Permissions("auto"), Session()
     view = Dispatcher(catalog, permissions=permissions).permitted(session)
-    assert len(shown(view)) == 4
+    assert len(list_visible(view)) == 4
     permissions.set_mode("plan", session=session)
-    assert shown(view) == ["look"]
+    assert list_visible(view) == ["look"]
     permissions.set_mode(None, session=session)
-    assert len(shown(view)) == 4
+    assert len(list_visible(view)) == 4
 
 
 def test_a_view_follows_the_common_mode(catalog):
     permissions = Permissions("auto")
     view = Dispatcher(catalog, permissions=permissions).permitted()
-    assert len(shown(view)) == 4
+    assert len(list_visible(view)) == 4
     permissions.set_mode("plan")
-    assert shown(view) == ["look"]
+    assert list_visible(view) == ["look"]
 
 
 def test_a_session_never_sees_what_another_one_may(catalog):
@@ -104,19 +104,19 @@ def test_a_session_never_sees_what_another_one_may(catalog):
     permissions, first, second = Permissions("plan"), Session(), Session()
     dispatcher = Dispatcher(catalog, permissions=permissions)
     views = [dispatcher.permitted(session) for session in (first, second)]
-    assert [shown(view) for view in views] == [["look"], ["look"]]
+    assert [list_visible(view) for view in views] == [["look"], ["look"]]
     permissions.set_mode("auto", session=first)
-    assert [len(shown(view)) for view in views] == [4, 1]
+    assert [len(list_visible(view)) for view in views] == [4, 1]
 
 
 def test_a_grant_that_was_taken_back_shows_nothing(catalog):
     session = Session()
     view = Dispatcher(catalog, permissions=Permissions("deny_unlisted")).permitted(session)
-    assert shown(view) == ["look"]
+    assert list_visible(view) == ["look"]
     Permissions.grant(session, catalog["change"])
-    assert shown(view) == ["look", "change"]
+    assert list_visible(view) == ["look", "change"]
     Permissions.revoke(session)
-    assert shown(view) == ["look"]
+    assert list_visible(view) == ["look"]
 
 
 def test_a_dispatcher_with_more_judges_keeps_answers_of_its_own(catalog):
@@ -124,8 +124,8 @@ def test_a_dispatcher_with_more_judges_keeps_answers_of_its_own(catalog):
     judge.hidden = frozenset(["look"])
     dispatcher = Dispatcher(catalog, permissions=Permissions())
     extended = dispatcher.extended(permissions=judge)
-    assert (len(shown(dispatcher.permitted())), len(shown(extended.permitted()))) == (4, 3)
-    assert (len(shown(dispatcher.permitted())), len(shown(extended.permitted()))) == (4, 3)
+    assert (len(list_visible(dispatcher.permitted())), len(list_visible(extended.permitted()))) == (4, 3)
+    assert (len(list_visible(dispatcher.permitted())), len(list_visible(extended.permitted()))) == (4, 3)
 
 
 def test_a_subclass_that_replaces_could_allow_alone_is_asked_every_time(catalog):
@@ -137,9 +137,9 @@ def test_a_subclass_that_replaces_could_allow_alone_is_asked_every_time(catalog)
 
     session = Session(principal="ada")
     view = Dispatcher(catalog, permissions=ByPrincipal()).permitted(session)
-    assert len(shown(view)) == 4
+    assert len(list_visible(view)) == 4
     session.principal = "guest"
-    assert shown(view) == ["look"]
+    assert list_visible(view) == ["look"]
 
 
 @pytest.mark.parametrize("answer", [Visibility([], lambda tool, names: True), KeyError("oops")], ids=["key", "error"])
@@ -155,7 +155,7 @@ def test_answers_that_cannot_be_kept_are_asked_for_every_time(catalog, answer, c
         def could_allow(self, tool, names, session=None):
             return tool.name == "look"
 
-    assert shown(Dispatcher(catalog, permissions=Odd()).permitted()) == ["look"]
+    assert list_visible(Dispatcher(catalog, permissions=Odd()).permitted()) == ["look"]
     assert "they are asked about each tool" in caplog.text
 
 
@@ -164,7 +164,7 @@ def test_a_kept_answer_that_raises_shows_nothing(catalog):
         def visibility(self, session):
             return Visibility("same", lambda tool, names: 1 / 0)
 
-    assert shown(Dispatcher(catalog, permissions=Broken()).permitted()) == []
+    assert list_visible(Dispatcher(catalog, permissions=Broken()).permitted()) == []
 
 
 def test_few_answers_are_kept(catalog):
@@ -191,7 +191,7 @@ _STEPS = st.one_of(
 @settings(max_examples=limit_examples(30), deadline=None)
 @given(st.lists(_STEPS, max_size=8), st.lists(st.sampled_from(["deny other", "deny wipe", "allow sign", "ask look"])))
 def test_kept_answers_are_those_of_the_moment(steps, rules):
-    """Whatever was changed, a view lists what a new dispatcher would."""
+    """After any change, a view lists what a new dispatcher would list."""
     catalog = Catalog(*(make_tool(name, read_only=name == "look") for name in _NAMES[:4]))
     permissions, sessions = Permissions("default", rules), [Session(), Session()]
     views = [Dispatcher(catalog, permissions=permissions).permitted(session) for session in sessions]

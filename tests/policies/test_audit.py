@@ -1,5 +1,5 @@
 """
-A line is whole or it is not there, and whoever could not write it knows.
+A line is whole or it is not there, and a writer that failed gets an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def path(tmp_path):
 
 def entries(path):
     """What was written, without what every line has."""
-    return [{key: each[key] for key in each if key not in ("version", "at")} for each in AuditLog.read(path)]
+    return [{key: entry[key] for key in entry if key not in ("version", "at")} for entry in AuditLog.read(path)]
 
 
 def script(path, text):
@@ -63,7 +63,7 @@ def test_a_line_has_a_version_a_time_and_what_happened(path):
 
 
 def test_the_file_belongs_to_its_owner_alone(path):
-    """Whatever the mask of the process."""
+    """The mask of the process changes nothing."""
     before = os.umask(0)
     try:
         AuditLog(path)
@@ -76,7 +76,7 @@ def test_lines_are_added(path):
     """What is there stays, in this run and the next."""
     for number in range(3):
         AuditLog(path).write("outcome", number=number)
-    assert [each["number"] for each in entries(path)] == [0, 1, 2]
+    assert [entry["number"] for entry in entries(path)] == [0, 1, 2]
 
 
 @given(st.dictionaries(st.text().filter(lambda name: name not in ("version", "at", "event")), JSON))
@@ -89,20 +89,20 @@ def test_what_is_written_can_be_read(tmp_path_factory, fields):
 
 
 def circle():
-    made = []
-    made.append(made)
-    return made
+    items = []
+    items.append(items)
+    return items
 
 
 def deep():
-    made = []
+    items = []
     for _ in range(100_000):
-        made = [made]
-    return made
+        items = [items]
+    return items
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "rendered"),
     [
         (float("nan"), "nan"),
         ((1, 2), [1, 2]),
@@ -114,10 +114,10 @@ def deep():
     ],
     ids=["not a number", "tuple", "keys that become one", "bytes", "circle", "long number", "object"],
 )
-def test_what_is_not_json_is_rendered(path, value, found):
+def test_what_is_not_json_is_rendered(path, value, rendered):
     """A log takes everything."""
     AuditLog(path).write("outcome", value=value)
-    assert entries(path) == [{"event": "outcome", "value": found}]
+    assert entries(path) == [{"event": "outcome", "value": rendered}]
 
 
 def test_what_is_too_deep_is_cut(path):
@@ -219,9 +219,9 @@ def test_a_full_disk_is_an_error_and_glues_no_lines(path):
         """,
     )
     assert "File too large" in ended.stdout, ended.stderr
-    found = entries(path)
-    assert [each.get("number") for each in found] == [1, None, 2]
-    assert (found[1]["event"], found[1]["line"]) == ("unreadable", 2)
+    lines = entries(path)
+    assert [entry.get("number") for entry in lines] == [1, None, 2]
+    assert (lines[1]["event"], lines[1]["line"]) == ("unreadable", 2)
 
 
 def test_a_torn_last_line_is_left_out_and_said(path, caplog):
@@ -233,7 +233,7 @@ def test_a_torn_last_line_is_left_out_and_said(path, caplog):
     assert entries(path) == [{"event": "verdict", "number": 1}]
     assert "torn after 34 bytes" in caplog.text
     log.write("verdict", number=2)
-    assert [each["event"] for each in entries(path)] == ["verdict", "unreadable", "verdict"]
+    assert [entry["event"] for entry in entries(path)] == ["verdict", "unreadable", "verdict"]
 
 
 def test_a_whole_last_line_without_its_newline_counts(path):
@@ -267,7 +267,7 @@ def test_a_rotated_log_goes_on_in_a_new_file(path):
     log.write("verdict", number=1)
     path.rename(path.with_suffix(".1"))
     log.write("verdict", number=2)
-    assert [each["number"] for each in entries(path)] == [2]
+    assert [entry["number"] for entry in entries(path)] == [2]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -275,8 +275,8 @@ def test_a_rotated_log_goes_on_in_a_new_file(path):
 def test_a_file_removed_while_waiting_for_it_is_made_again(path):
     """A line in a file without a name would be lost."""
     log = AuditLog(path)
-    with path.open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         writing = threading.Thread(target=log.write, args=("verdict",))
         writing.start()
         while times_open(path) < 2 and writing.is_alive():
@@ -288,11 +288,11 @@ def test_a_file_removed_while_waiting_for_it_is_made_again(path):
 
 def times_open(path):
     """How many descriptors this process has of a file."""
-    found = 0
+    count = 0
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
-            found += os.path.samestat(os.stat(f"/proc/self/fd/{name}"), os.stat(path))
-    return found
+            count += os.path.samestat(os.stat(f"/proc/self/fd/{name}"), os.stat(path))
+    return count
 
 
 def test_a_file_removed_again_and_again_is_given_up(path):
@@ -300,9 +300,9 @@ def test_a_file_removed_again_and_again_is_given_up(path):
 
     class Vanishing(LineFile):
         def _open(self):
-            found = super()._open()
+            file = super()._open()
             os.unlink(self.path)
-            return found
+            return file
 
     with pytest.raises(OSError, match="removed again and again"):
         Vanishing(path, wait_seconds=0)
@@ -311,8 +311,8 @@ def test_a_file_removed_again_and_again_is_given_up(path):
 def test_a_writer_that_never_lets_go_is_not_waited_for_for_ever(path):
     """The call that wanted to write does not run, and does not hang."""
     log = AuditLog(path, wait_seconds=0.01)
-    with path.open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(AuditError, match="another process holds it"):
             log.write("intent")
     log.write("intent")
@@ -332,11 +332,11 @@ def test_threads_do_not_mix_their_lines(path):
         thread.start()
     for thread in threads:
         thread.join()
-    found = entries(path)
-    assert len(found) == 120
+    lines = entries(path)
+    assert len(lines) == 120
     for name in "abcd":
-        assert [each["number"] for each in found if each["name"] == name] == list(range(30))
-        assert all(each["text"] == name * 20_000 for each in found if each["name"] == name)
+        assert [entry["number"] for entry in lines if entry["name"] == name] == list(range(30))
+        assert all(entry["text"] == name * 20_000 for entry in lines if entry["name"] == name)
 
 
 WRITER = """
@@ -359,7 +359,7 @@ def writer(path, name, count):
 
 @pytest.mark.long
 def test_processes_do_not_mix_their_lines_and_one_may_be_killed(path):
-    """Whatever the killed one was doing, the others' lines are all there, and whole."""
+    """All lines of the other processes are there and whole, at any moment of the kill."""
     processes = [writer(path, name, 100) for name in "abc"]
     doomed = writer(path, "x", 1_000_000)
     for process in [doomed, *processes]:
@@ -371,13 +371,13 @@ def test_processes_do_not_mix_their_lines_and_one_may_be_killed(path):
     for process in [doomed, *processes[1:]]:
         process.communicate()
     AuditLog(path).write("verdict")
-    found = entries(path)
+    records = entries(path)
     for name in "abc":
-        lines = [each for each in found if each.get("name") == name]
-        assert [each["number"] for each in lines] == list(range(100))
-        assert all(each["text"] == name * 5000 for each in lines)
-    assert sum(each["event"] == "unreadable" for each in found) <= 1
-    assert found[-1] == {"event": "verdict"}
+        lines = [entry for entry in records if entry.get("name") == name]
+        assert [entry["number"] for entry in lines] == list(range(100))
+        assert all(entry["text"] == name * 5000 for entry in lines)
+    assert sum(entry["event"] == "unreadable" for entry in records) <= 1
+    assert records[-1] == {"event": "verdict"}
 
 
 def test_a_forked_child_writes_its_own_lines(path):
@@ -396,7 +396,7 @@ def test_a_forked_child_writes_its_own_lines(path):
         """,
     )
     assert ended.returncode == 0, ended.stderr
-    assert [each["who"] for each in entries(path)] == ["parent", "child", "parent"]
+    assert [entry["who"] for entry in entries(path)] == ["parent", "child", "parent"]
 
 
 def test_an_intent_is_on_the_disk_when_write_returns(path):

@@ -123,7 +123,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("case", SHOWN)
-def test_a_text_that_shows_a_credential_whatever_its_name_is(case):
+def test_a_text_is_recognised_as_a_credential_under_any_name(case):
     text, expected = SHOWN[case]
     assert list_variable_secrets([("DATABASE_URL", text)]) == expected
     assert list_command_secrets(["--from", text]) == expected
@@ -187,6 +187,6 @@ def test_a_path_is_no_credential(tmp_path):
 @pytest.mark.parametrize("text", ["1002003", "9100200", "id 1002003, 9100200", "100200.5", "3.100200"])
 def test_a_credential_of_digits_is_no_part_of_a_longer_number(text):
     redaction = redact_credentials(["100200", "a key"])
-    shown = "the pin [redacted] of [redacted], (pin-[redacted]), [redacted]."
-    assert redaction.mask_text(f"{text}, the pin 100200 of a key, (pin-100200), 100200.") == f"{text}, {shown}"
+    masked = "the pin [redacted] of [redacted], (pin-[redacted]), [redacted]."
+    assert redaction.mask_text(f"{text}, the pin 100200 of a key, (pin-100200), 100200.") == f"{text}, {masked}"
     assert redaction.mask_value([1002003, 100200.5, 100200]) == [1002003, 100200.5, "[redacted]"]

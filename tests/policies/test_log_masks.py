@@ -27,7 +27,7 @@ def logged(request, caplog):
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "masked"),
     [
         ("http://h/x?api_key=S3CRET&page=2", "http://h/x?api_key=[redacted]&page=2"),
         ("http://h/x?page=2&access_token=S3CRET#top", "http://h/x?page=2&access_token=[redacted]#top"),
@@ -37,8 +37,8 @@ def logged(request, caplog):
         ("http://h/x?keyword=lamp&mail=a@b", "http://h/x?keyword=lamp&mail=a@b"),
     ],
 )
-def test_an_address_is_masked_by_the_names_in_it(logged, address, shown):
-    assert f"GET {shown} 200" in logged("GET %s %d", address, 200)
+def test_an_address_is_masked_by_the_names_in_it(logged, address, masked):
+    assert f"GET {masked} 200" in logged("GET %s %d", address, 200)
 
 
 def test_a_long_address_without_names_is_read_at_once(logged):

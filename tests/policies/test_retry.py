@@ -28,26 +28,26 @@ class Failing:
 USUAL = RetryPolicy()
 
 
-async def tried(call, policy=USUAL, **options):
+async def run_retrying(call, policy=USUAL, **options):
     """The answer or the error, what was waited for, and what was said."""
     clock, notes = Clock(), []
     options = {"clock": clock, "sleep": clock.sleep, "chance": lambda: 1.0, "noted": notes.append, **options}
     try:
-        found = await retrying(call, policy, **options)
+        outcome = await retrying(call, policy, **options)
     except ToolError as error:
-        found = error
-    return found, clock.slept, notes
+        outcome = error
+    return outcome, clock.slept, notes
 
 
 async def test_what_succeeds_is_not_repeated():
     """And nothing is said about it."""
-    assert await tried(Failing()) == ("answer", [], [])
+    assert await run_retrying(Failing()) == ("answer", [], [])
 
 
 async def test_a_transient_failure_is_tried_again():
     """After a wait that doubles, with a note of each."""
     call = Failing(Transient("one"), Transient("two"))
-    assert await tried(call) == (
+    assert await run_retrying(call) == (
         "answer",
         [0.2, 0.4],
         ["attempt 1 failed (one); tried again after 0.20 s", "attempt 2 failed (two); tried again after 0.40 s"],
@@ -59,8 +59,8 @@ async def test_patience_ends():
     """The last error is raised itself, and why there was no further try is said."""
     errors = [Transient(str(number)) for number in range(5)]
     call = Failing(*errors)
-    found, slept, notes = await tried(call)
-    assert found is errors[2]
+    outcome, slept, notes = await run_retrying(call)
+    assert outcome is errors[2]
     assert len(slept) == 2
     assert notes[-1] == "not tried again: 3 attempts were made"
     assert call.calls == 3
@@ -68,8 +68,8 @@ async def test_patience_ends():
 
 async def test_one_attempt_is_one_attempt():
     """And is called that."""
-    found, slept, notes = await tried(Failing(Transient("x")), RetryPolicy(attempts=1))
-    assert isinstance(found, Transient)
+    outcome, slept, notes = await run_retrying(Failing(Transient("x")), RetryPolicy(attempts=1))
+    assert isinstance(outcome, Transient)
     assert (slept, notes) == ([], ["not tried again: only one attempt is allowed"])
 
 
@@ -77,27 +77,27 @@ async def test_one_attempt_is_one_attempt():
 async def test_other_errors_are_answers(error):
     """They go straight back."""
     call = Failing(error)
-    assert await tried(call) == (error, [], [])
+    assert await run_retrying(call) == (error, [], [])
     assert call.calls == 1
 
 
 async def test_an_error_that_is_not_ours_goes_straight_back():
     """The caller decides what the error means."""
     with pytest.raises(ZeroDivisionError):
-        await tried(Failing(ZeroDivisionError()))
+        await run_retrying(Failing(ZeroDivisionError()))
 
 
 async def test_retry_after_is_honoured():
     """Never sooner than the other side asked, also where our own wait is shorter."""
     call = Failing(Transient("x", retry_after_seconds=7), Transient("x", retry_after_seconds=0.01))
-    _, slept, _ = await tried(call)
+    _, slept, _ = await run_retrying(call)
     assert slept == [7, 0.4]
 
 
 async def test_too_long_a_retry_after_is_a_no():
     """A call does not wait for an hour."""
-    found, slept, notes = await tried(Failing(Transient("x", retry_after_seconds=3600)))
-    assert isinstance(found, Transient)
+    outcome, slept, notes = await run_retrying(Failing(Transient("x", retry_after_seconds=3600)))
+    assert isinstance(outcome, Transient)
     assert slept == []
     assert notes == ["not tried again: it asked to wait 3,600 s, and 60 s is the most"]
 
@@ -105,41 +105,41 @@ async def test_too_long_a_retry_after_is_a_no():
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), -5.0])
 async def test_a_senseless_retry_after_does_no_harm(seconds):
     """It is waited for sensibly, or not at all."""
-    _, slept, _ = await tried(Failing(Transient("x", retry_after_seconds=seconds)))
+    _, slept, _ = await run_retrying(Failing(Transient("x", retry_after_seconds=seconds)))
     assert slept in ([], [0.2])
 
 
 async def test_nothing_is_started_that_could_not_end_in_time():
     """A wait that reaches the deadline is not begun."""
     call = Failing(*[Transient("x") for _ in range(5)])
-    _, slept, notes = await tried(call, RetryPolicy(attempts=9), deadline=1000.7)
+    _, slept, notes = await run_retrying(call, RetryPolicy(attempts=9), deadline=1000.7)
     assert slept == [0.2, 0.4]
     assert notes[-1] == "not tried again: there was no time left"
 
 
 async def test_a_reason_against_it_is_a_no():
     """The caller knows what may be repeated; its reason comes before ours."""
-    found, slept, notes = await tried(
+    outcome, slept, notes = await run_retrying(
         Failing(Transient("x", happened="maybe")),
         RetryPolicy(attempts=1),
         may_repeat=lambda error: "it may have happened" if error.happened == "maybe" else None,
     )
-    assert isinstance(found, Transient)
+    assert isinstance(outcome, Transient)
     assert (slept, notes) == ([], ["not tried again: it may have happened"])
 
 
 async def test_a_first_attempt_can_have_been_made():
     """Then it counts."""
     call = Failing(Transient("two"), Transient("three"))
-    found, _, notes = await tried(call, failed=Transient("one"))
-    assert str(found) == "three"
+    outcome, _, notes = await run_retrying(call, failed=Transient("one"))
+    assert str(outcome) == "three"
     assert [note.partition(" failed")[0] for note in notes[:2]] == ["attempt 1", "attempt 2"]
     assert call.calls == 2
 
 
 async def test_long_messages_are_cut_in_notes():
     """And an error without one is called by its name."""
-    _, _, notes = await tried(Failing(Transient("x" * 10_000), Transient()))
+    _, _, notes = await run_retrying(Failing(Transient("x" * 10_000), Transient()))
     assert len(notes[0]) < 300
     assert "(Transient)" in notes[1]
 
@@ -201,9 +201,9 @@ async def test_the_factor_says_how_fast_waits_grow():
     """`RetryPolicy(factor=...)`: each wait is so many times as long as the one before; with 1 all are the same."""
     errors = [Transient(str(number)) for number in range(4)]
     policy = RetryPolicy(attempts=5, wait_initial=0.1, factor=3, wait_max=2)
-    _, slept, _ = await tried(Failing(*errors), policy)
+    _, slept, _ = await run_retrying(Failing(*errors), policy)
     assert slept == pytest.approx([0.1, 0.3, 0.9, 2])
-    _, slept, _ = await tried(Failing(*errors), RetryPolicy(attempts=5, wait_initial=0.1, factor=1))
+    _, slept, _ = await run_retrying(Failing(*errors), RetryPolicy(attempts=5, wait_initial=0.1, factor=1))
     assert slept == [0.1] * 4
 
 

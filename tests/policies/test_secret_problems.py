@@ -1,5 +1,5 @@
 """
-Secrets in arguments that do not fit: no error quotes them, whoever checks.
+Secrets in arguments that do not fit: the error of no check quotes them.
 """
 
 import json
@@ -53,10 +53,10 @@ def log_in(login: Annotated[Login, Secret]) -> None:
     """Log in."""
 
 
-def said(error):
-    """Everything that an error shows, to programs and to people."""
-    shown = [str(error), repr(error), repr(error.args), str(error.problems), str([p.message for p in error.problems])]
-    return "\n".join([*shown, *traceback.format_exception(error)])
+def collect_texts(error):
+    """Return all texts that an error shows to programs and to people."""
+    texts = [str(error), repr(error), repr(error.args), str(error.problems), str([p.message for p in error.problems])]
+    return "\n".join([*texts, *traceback.format_exception(error)])
 
 
 REFUSED = [
@@ -83,7 +83,7 @@ def test_check_does_not_show_a_secret(function, arguments, validation):
     """Neither the text of the error, nor its problems, nor what is printed with it: causes and contexts."""
     with pytest.raises(BadArgs) as raised:
         Tool.of(function).check(arguments, validation=validation)
-    assert KEY not in said(raised.value)
+    assert KEY not in collect_texts(raised.value)
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
     assert raised.value.problems
 
@@ -94,7 +94,7 @@ async def test_check_async_does_not_show_a_secret(function, arguments):
     """It says the same as `check`."""
     with pytest.raises(BadArgs) as raised:
         await Tool.of(function).check_async(arguments)
-    assert KEY not in said(raised.value)
+    assert KEY not in collect_texts(raised.value)
 
 
 @pytest.mark.anyio
@@ -133,10 +133,10 @@ async def quote_later(arguments):
 
 
 def test_the_tools_own_check_cannot_quote_a_secret():
-    """Whatever it says about whichever parameter."""
+    """The text of the check is masked for every parameter."""
     with pytest.raises(BadArgs, match=r"amount: the key \[redacted\] does not fit") as raised:
         tool(quote).check({"amount": 1, "key": KEY})
-    assert KEY not in said(raised.value)
+    assert KEY not in collect_texts(raised.value)
 
 
 @pytest.mark.anyio
@@ -144,7 +144,7 @@ async def test_the_tools_own_async_check_cannot_quote_a_secret():
     """What it raises is masked like what it returns."""
     with pytest.raises(BadArgs, match=r"no '\[redacted\]' here") as raised:
         await tool(quote_later).check_async({"amount": 1, "key": KEY})
-    assert KEY not in said(raised.value)
+    assert KEY not in collect_texts(raised.value)
 
 
 def tool(validate):
@@ -174,7 +174,7 @@ def test_a_tool_without_secrets_is_told_everything():
 
 
 @given(st.text(min_size=4, max_size=30).filter(lambda text: text not in "the value does not fit"), st.text(max_size=5))
-def test_no_text_is_quoted_whatever_it_is(secret, amount):
+def test_no_text_of_a_secret_is_quoted(secret, amount):
     """As it is, or as it stands in JSON or in Python."""
     with pytest.raises(BadArgs) as raised:
         tool(quote).check({"amount": 1, "key": secret})
@@ -188,5 +188,5 @@ def test_a_secret_that_is_sent_as_a_key_too_is_masked_in_the_path():
     """The path of a problem is made of what was sent."""
     with pytest.raises(BadArgs) as caught:
         Tool.of(open_box).check({"size": 1, "key": KEY, KEY: "many"})
-    assert KEY not in said(caught.value)
+    assert KEY not in collect_texts(caught.value)
     assert str(caught.value.problems[0].path) == "('[redacted]',)"

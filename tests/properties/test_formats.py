@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
-from tests.formats.tools import made, module
+from tests.formats.tools import build_definitions, module
 from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
 from toolkit import Catalog, Tool, ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
@@ -90,7 +90,7 @@ def without_nulls(value: Any) -> Any:
 @given(schema=schemas())
 def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
     """With any schema of an author, the SDK's types lose nothing of what is sent."""
-    definitions = made(name, Catalog(build_tool(schema)), strict=strict)
+    definitions = build_definitions(name, Catalog(build_tool(schema)), strict=strict)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
@@ -151,7 +151,7 @@ def test_a_call_comes_back_as_it_was_made(name, case: Case):
     """Definitions, a model's call in the provider's own type, and the call that is read of it: one name, one meaning."""
     tool = case.tool.renamed("drawn.tool")
     catalog = Catalog(tool)
-    made(name, catalog)
+    build_definitions(name, catalog)
     arguments = tool.encode(case.arguments)
     response = sdks.reply(name, [(module(name).NAMING.wire(tool.name), arguments, "id1")])
     [call] = module(name).calls(response, catalog)

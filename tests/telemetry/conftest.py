@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture
-def kept():
-    """What a test records."""
+def recording():
+    """The spans and metrics that a test records."""
     from tests.telemetry.kept_spans import KeptSpans  # the SDK of OpenTelemetry may be missing
 
     return KeptSpans()

@@ -57,37 +57,41 @@ def test_every_kind_of_result_is_tried():
 
 
 @pytest.mark.parametrize(("kind", "name", "arguments", "outcome"), ENDS)
-async def test_a_span_says_how_the_call_has_ended(kept, kind, name, arguments, outcome):
+async def test_a_span_says_how_the_call_has_ended(recording, kind, name, arguments, outcome):
     hooks = [Gate(work=outcome)] if outcome else []
     dispatcher = Dispatcher(
-        build_work(), permissions=Permissions("auto"), hooks=[*hooks, kept.hook()], retry=QUICK, timeout_seconds=None
+        build_work(),
+        permissions=Permissions("auto"),
+        hooks=[*hooks, recording.hook()],
+        retry=QUICK,
+        timeout_seconds=None,
     )
     result = await dispatcher.call(name, arguments, timeout_seconds=0.05 if kind == "timeout" else None)
     assert result.kind == kind
-    span = kept.one(f"execute_tool {name}")
+    span = recording.one(f"execute_tool {name}")
     is_error = kind not in ("ok", "waiting")
     assert span.attributes["toolkit.result.kind"] == kind
     assert span.attributes.get("error.type") == (kind if is_error else None)
     assert span.status.status_code == (StatusCode.ERROR if is_error else StatusCode.UNSET)
     assert span.attributes["toolkit.attempts"] == result.attempts
     assert span.end_time >= span.start_time
-    [[attributes, point]] = kept.metrics["gen_ai.execute_tool.duration"]
+    [[attributes, point]] = recording.metrics["gen_ai.execute_tool.duration"]
     assert attributes.get("error.type") == (kind if is_error else None)
     assert (point.count, attributes["gen_ai.tool.name"]) == (1, "_OTHER" if name == "nope" else name)
 
 
-async def test_a_call_that_is_cancelled_ends_its_span(kept):
-    dispatcher = Dispatcher(build_work(), hooks=[kept.hook()])
+async def test_a_call_that_is_cancelled_ends_its_span(recording):
+    dispatcher = Dispatcher(build_work(), hooks=[recording.hook()])
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await dispatcher.call("work", {"how": "slow"})
-    assert kept.one("execute_tool work").attributes["error.type"] == "cancelled"
+    assert recording.one("execute_tool work").attributes["error.type"] == "cancelled"
 
 
-async def test_attempts_repairs_and_the_origin_are_on_the_span(kept):
-    dispatcher = Dispatcher(build_work(), hooks=[kept.hook()], retry=QUICK)
+async def test_attempts_repairs_and_the_origin_are_on_the_span(recording):
+    dispatcher = Dispatcher(build_work(), hooks=[recording.hook()], retry=QUICK)
     await dispatcher.call("work", {"HOW": "transient"})
-    span = kept.one("execute_tool work")
+    span = recording.one("execute_tool work")
     assert [(event.name, event.attributes["toolkit.attempt.number"]) for event in span.events] == [
         ("toolkit.attempt", number) for number in (1, 2, 3)
     ]
@@ -95,41 +99,43 @@ async def test_attempts_repairs_and_the_origin_are_on_the_span(kept):
     assert (span.attributes["toolkit.repairs"], span.attributes["toolkit.origin"]) == (1, "python")
 
 
-async def test_what_a_hook_decides_is_an_event(kept):
-    dispatcher = Dispatcher(build_work(), hooks=[Gate(work=Modify({"how": "well"})), kept.hook()])
+async def test_what_a_hook_decides_is_an_event(recording):
+    dispatcher = Dispatcher(build_work(), hooks=[Gate(work=Modify({"how": "well"})), recording.hook()])
     await dispatcher.call("work")
-    events = [event for event in kept.one("execute_tool work").events if event.name == "toolkit.hook"]
+    events = [event for event in recording.one("execute_tool work").events if event.name == "toolkit.hook"]
     assert [dict(event.attributes) for event in events] == [
         {"toolkit.hook.name": "Gate", "toolkit.hook.outcome": "modify"}
     ]
 
 
-async def test_a_result_from_the_cache_is_marked(kept):
-    dispatcher = Dispatcher(build_work(), hooks=[Cache(), kept.hook()])
+async def test_a_result_from_the_cache_is_marked(recording):
+    dispatcher = Dispatcher(build_work(), hooks=[Cache(), recording.hook()])
     await dispatcher.call("work")
     await dispatcher.call("work")
-    assert [span.attributes.get("toolkit.cached") for span in kept.spans] == [None, True]
+    assert [span.attributes.get("toolkit.cached") for span in recording.spans] == [None, True]
 
 
-async def test_a_verdict_names_what_decided(kept):
+async def test_a_verdict_names_what_decided(recording):
     dispatcher = Dispatcher(
-        build_work(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[kept.hook()]
+        build_work(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[recording.hook()]
     )
     await dispatcher.call("burn", {"wood": "oak"})
-    attributes = kept.one("execute_tool burn").attributes
+    attributes = recording.one("execute_tool burn").attributes
     assert (attributes["toolkit.verdict"], attributes["error.type"]) == ("deny", "denied")
     assert "deny burn(wood=oak)" in attributes["toolkit.verdict.by"]
 
 
-async def test_a_person_who_is_asked_at_once_is_two_events(kept):
+async def test_a_person_who_is_asked_at_once_is_two_events(recording):
     approvals = Approvals(ask=lambda request: Decision.approve())
-    dispatcher = Dispatcher(build_work(), permissions=Permissions("default"), approvals=approvals, hooks=[kept.hook()])
+    dispatcher = Dispatcher(
+        build_work(), permissions=Permissions("default"), approvals=approvals, hooks=[recording.hook()]
+    )
     assert (await dispatcher.call("burn", {"wood": "oak"})).kind == "ok"
-    span = kept.one("execute_tool burn")
-    asked, answered = span.events
-    assert (asked.name, answered.name) == ("toolkit.person_asked", "toolkit.person_answered")
+    span = recording.one("execute_tool burn")
+    question, answered = span.events
+    assert (question.name, answered.name) == ("toolkit.person_asked", "toolkit.person_answered")
     assert answered.attributes["toolkit.answer.approved"] is True
-    assert asked.attributes["toolkit.request.id"] == span.attributes["toolkit.request.id"]
+    assert question.attributes["toolkit.request.id"] == span.attributes["toolkit.request.id"]
     assert span.attributes["toolkit.waited_seconds"] >= 0
 
 
@@ -147,24 +153,24 @@ def build_login() -> Catalog:
     return catalog
 
 
-async def test_nothing_that_people_wrote_is_shown_without_capture(kept):
-    dispatcher = Dispatcher(build_login(), hooks=[kept.hook()])
+async def test_nothing_that_people_wrote_is_shown_without_capture(recording):
+    dispatcher = Dispatcher(build_login(), hooks=[recording.hook()])
     await dispatcher.call(
         "login", {"name": "ada-l", "password": "hunter22"}, session=Session(id="s-ada"), principal="ada@example.org"
     )
-    span = kept.one("execute_tool login")
+    span = recording.one("execute_tool login")
     text = json.dumps([dict(span.attributes), [dict(event.attributes) for event in span.events]])
     assert not any(word in text for word in ("ada", "hunter22", "token-99"))
     assert (len(span.attributes["toolkit.session"]), len(span.attributes["toolkit.principal"])) == (16, 16)
 
 
-async def test_capture_shows_arguments_and_results_without_their_secrets(kept):
-    dispatcher = Dispatcher(build_login(), hooks=[kept.hook(capture=True)], redact=["token-99", "ada-l"])
+async def test_capture_shows_arguments_and_results_without_their_secrets(recording):
+    dispatcher = Dispatcher(build_login(), hooks=[recording.hook(capture=True)], redact=["token-99", "ada-l"])
     await dispatcher.call(
         "login", {"name": "ada-l", "password": "hunter22"}, session=Session(id="s-ada"), principal="ada"
     )
     await dispatcher.call("login", {"name": "bob", "PassWord": "hunter22", "more": 1})
-    first, second = kept.named("execute_tool login")
+    first, second = recording.named("execute_tool login")
     assert (first.attributes["toolkit.session"], first.attributes["toolkit.principal"]) == ("s-ada", "ada")
     arguments = json.loads(first.attributes["gen_ai.tool.call.arguments"])
     assert arguments["name"] != "ada-l"
@@ -178,36 +184,36 @@ async def test_capture_shows_arguments_and_results_without_their_secrets(kept):
     ("mode", "is_shown"),
     [("", False), ("no_content", False), ("EVENT_ONLY", False), ("SPAN_ONLY", True), ("SPAN_AND_EVENT", True)],
 )
-async def test_the_environment_can_ask_for_capture(kept, monkeypatch, mode, is_shown):
+async def test_the_environment_can_ask_for_capture(recording, monkeypatch, mode, is_shown):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", mode)
-    await Dispatcher(build_work(), hooks=[kept.hook()]).call("work")
-    assert ("gen_ai.tool.call.result" in kept.spans[0].attributes) is is_shown
+    await Dispatcher(build_work(), hooks=[recording.hook()]).call("work")
+    assert ("gen_ai.tool.call.result" in recording.spans[0].attributes) is is_shown
 
 
-def test_a_wrong_mode_of_capture_is_logged(kept, monkeypatch, caplog):
+def test_a_wrong_mode_of_capture_is_logged(recording, monkeypatch, caplog):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "yes")
-    kept.hook()
+    recording.hook()
     assert "'YES', and not one of" in caplog.text
 
 
-async def test_captured_texts_are_cut(kept):
-    dispatcher = Dispatcher(build_work(), hooks=[kept.hook(capture=True, max_chars=100)])
+async def test_captured_texts_are_cut(recording):
+    dispatcher = Dispatcher(build_work(), hooks=[recording.hook(capture=True, max_chars=100)])
     await dispatcher.call("work", {"how": "x" * 10_000})
     await dispatcher.call("work", {f"key_{number}": number for number in range(10_000)})
-    for span in kept.spans:
+    for span in recording.spans:
         assert len(span.attributes["gen_ai.tool.call.arguments"]) == 100
         assert len(span.attributes["gen_ai.tool.call.result"]) <= 100
         assert len(span.attributes) < 20
 
 
-def test_the_limit_of_captured_texts_is_checked(kept):
+def test_the_limit_of_captured_texts_is_checked(recording):
     with pytest.raises(ValueError, match="max_chars has to be at least 1, got 0"):
-        kept.hook(max_chars=0)
+        recording.hook(max_chars=0)
 
 
-async def test_a_name_that_a_model_invents_cannot_act(kept):
-    await Dispatcher(build_work(), hooks=[kept.hook()]).call("\x1b[2J" + "no" * 500, {}, id="a\x00b")
-    [span] = kept.spans
+async def test_a_name_that_a_model_invents_cannot_act(recording):
+    await Dispatcher(build_work(), hooks=[recording.hook()]).call("\x1b[2J" + "no" * 500, {}, id="a\x00b")
+    [span] = recording.spans
     assert span.name.startswith("execute_tool \\x1b[2Jno")
     assert (len(span.name) < 250, span.attributes["gen_ai.tool.call.id"]) == (True, "a\\x00b")
 
@@ -221,18 +227,18 @@ def test_a_name_is_cut_after_its_characters_are_shown():
 
 async def test_nothing_is_told_while_nothing_records():
     """Neither a span nor an event is made, and the text of a result is written when it is read."""
-    told = []
+    events = []
 
     class Counting(Telemetry):
         def on_event(self, event):
-            told.append(event)
+            events.append(event)
 
     dispatcher = Dispatcher(build_work(), hooks=[Counting()])
     assert (await dispatcher.call("work")).value == "ok"
-    assert told == []
+    assert events == []
 
 
-async def test_a_provider_that_does_not_record_counts_as_none(kept):
+async def test_a_provider_that_does_not_record_counts_as_none(recording):
     """The SDK can be switched off by an environment variable."""
     from opentelemetry.metrics import NoOpMeterProvider
     from opentelemetry.trace import NoOpTracerProvider
@@ -242,7 +248,7 @@ async def test_a_provider_that_does_not_record_counts_as_none(kept):
     assert hook.trace_parent() is None
 
 
-async def test_metrics_are_recorded_without_spans(kept):
-    hook = Telemetry(meter_provider=kept.meters)
+async def test_metrics_are_recorded_without_spans(recording):
+    hook = Telemetry(meter_provider=recording.meters)
     await Dispatcher(build_work(), hooks=[hook]).call("work")
-    assert (list(kept.metrics), kept.spans) == (["gen_ai.execute_tool.duration"], [])
+    assert (list(recording.metrics), recording.spans) == (["gen_ai.execute_tool.duration"], [])

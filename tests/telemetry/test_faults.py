@@ -100,7 +100,7 @@ async def test_an_exporter_that_hangs_or_fills_up_holds_up_no_call(caplog):
 # Clocks.
 
 
-async def test_a_clock_that_is_set_back_makes_no_span_end_before_it_starts(kept, monkeypatch):
+async def test_a_clock_that_is_set_back_makes_no_span_end_before_it_starts(recording, monkeypatch):
     """Its events are between its start and its end, too."""
     catalog, real = Catalog(), time.time_ns
 
@@ -110,8 +110,8 @@ async def test_a_clock_that_is_set_back_makes_no_span_end_before_it_starts(kept,
         monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
         raise Transient("busy")
 
-    await Dispatcher(catalog, hooks=[kept.hook()], retry=RetryPolicy(wait_initial=0)).call("work")
-    [span] = kept.spans
+    await Dispatcher(catalog, hooks=[recording.hook()], retry=RetryPolicy(wait_initial=0)).call("work")
+    [span] = recording.spans
     times = [span.start_time, *(event.timestamp for event in span.events), span.end_time]
     assert times == sorted(times)
     assert len(times) == 5
@@ -121,7 +121,7 @@ async def test_a_clock_that_is_set_back_makes_no_span_end_before_it_starts(kept,
 # Tools.
 
 
-async def test_a_span_that_the_tool_ends_is_left_alone(kept, caplog):
+async def test_a_span_that_the_tool_ends_is_left_alone(recording, caplog):
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -131,15 +131,15 @@ async def test_a_span_that_the_tool_ends_is_left_alone(kept, caplog):
             trace.get_current_span().end()
         raise Transient("busy")
 
-    dispatcher = Dispatcher(catalog, hooks=[kept.hook()], retry=RetryPolicy(wait_initial=0))
+    dispatcher = Dispatcher(catalog, hooks=[recording.hook()], retry=RetryPolicy(wait_initial=0))
     await dispatcher.call("hasty")
     await dispatcher.call("hasty")
-    assert len(kept.named("execute_tool hasty")) == 2
-    assert all(span.parent is None for span in kept.spans)
+    assert len(recording.named("execute_tool hasty")) == 2
+    assert all(span.parent is None for span in recording.spans)
     assert caplog.text == ""
 
 
-async def test_ten_thousand_attributes_of_a_tool_leave_room_for_ours(kept):
+async def test_ten_thousand_attributes_of_a_tool_leave_room_for_ours(recording):
     catalog = Catalog()
 
     @catalog.tool
@@ -147,29 +147,29 @@ async def test_ten_thousand_attributes_of_a_tool_leave_room_for_ours(kept):
         """Say too much."""
         trace.get_current_span().set_attributes({f"key_{number}": "x" * 1_000 for number in range(10_000)})
 
-    await Dispatcher(catalog, hooks=[kept.hook()]).call("chatty")
-    [span] = kept.spans
+    await Dispatcher(catalog, hooks=[recording.hook()]).call("chatty")
+    [span] = recording.spans
     assert len(span.attributes) <= 128
     assert (span.attributes["toolkit.result.kind"], span.attributes["toolkit.attempts"]) == ("ok", 1)
 
 
-async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(kept):
+async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(recording):
     """The context of the program that closes it is not that of the call."""
-    dispatcher = Dispatcher(build_work(), hooks=[kept.hook()])
+    dispatcher = Dispatcher(build_work(), hooks=[recording.hook()])
     call = dispatcher.call("work", {"how": "slow"})
     contextvars.copy_context().run(call.send, None)
-    assert kept.spans == []
+    assert recording.spans == []
     call.close()
-    assert kept.one("execute_tool work").attributes["error.type"] == "cancelled"
+    assert recording.one("execute_tool work").attributes["error.type"] == "cancelled"
 
 
 TEXTS = st.text(st.characters(), min_size=1, max_size=300) | st.sampled_from(["\x1b[2J", "a\x00b", "\u202e", "\ud800"])
 
 
 @given(name=TEXTS, id=TEXTS, session=TEXTS, principal=TEXTS, text=TEXTS)
-def test_no_text_of_a_stranger_acts_or_grows(name, id, session, principal, text):
-    kept = KeptSpans()
-    dispatcher = Dispatcher(build_work(), hooks=[kept.hook(capture=True, max_chars=50)])
+def test_no_foreign_text_acts_or_grows(name, id, session, principal, text):
+    recording = KeptSpans()
+    dispatcher = Dispatcher(build_work(), hooks=[recording.hook(capture=True, max_chars=50)])
 
     async def call():
         owner = Session(id=session)
@@ -177,8 +177,8 @@ def test_no_text_of_a_stranger_acts_or_grows(name, id, session, principal, text)
         await dispatcher.call("work", {"how": text}, id=id, session=owner, principal=principal)
 
     asyncio.run(call())
-    assert len(kept.spans) == 2
-    for span in kept.spans:
+    assert len(recording.spans) == 2
+    for span in recording.spans:
         texts = [span.name, *(value for value in span.attributes.values() if isinstance(value, str))]
         assert all(len(value) <= 250 for value in texts)
         assert not any(character < " " and character not in "\n\t" for value in texts for character in value)
@@ -192,9 +192,9 @@ import asyncio, os, sys
 from tests.telemetry.kept_spans import KeptSpans, build_work
 from toolkit import Dispatcher
 
-kept = KeptSpans()
+recording = KeptSpans()
 catalog = build_work()
-dispatcher = Dispatcher(catalog, hooks=[kept.hook()])
+dispatcher = Dispatcher(catalog, hooks=[recording.hook()])
 
 @catalog.tool
 def fork() -> str:
@@ -202,14 +202,14 @@ def fork() -> str:
     child = os.fork()
     asyncio.new_event_loop().run_until_complete(dispatcher.call("work"))
     if not child:
-        [inner] = kept.named("execute_tool work")
+        [inner] = recording.named("execute_tool work")
         print(inner.parent.span_id, inner.context.span_id, flush=True)
         os._exit(0)
     os.waitpid(child, 0)
     return "ok"
 
 asyncio.run(dispatcher.call("fork"))
-inner, outer = kept.one("execute_tool work"), kept.one("execute_tool fork")
+inner, outer = recording.one("execute_tool work"), recording.one("execute_tool fork")
 print(inner.parent.span_id, inner.context.span_id, flush=True)
 print(outer.context.span_id)
 """

@@ -35,25 +35,25 @@ def handler(theirs: KeptSpans) -> Any:
     return genai.TelemetryHandler(tracer_provider=theirs.tracers, meter_provider=theirs.meters)
 
 
-def read_span(kept: KeptSpans, name: str) -> tuple[Any, ...]:
+def read_span(recording: KeptSpans, name: str) -> tuple[Any, ...]:
     """Return what the two packages have to record alike: not our own attributes, and not the id of the conversation."""
-    span = kept.one(name)
+    span = recording.one(name)
     attributes = {key: value for key, value in span.attributes.items() if not key.startswith("toolkit.")}
     attributes.pop("gen_ai.conversation.id", None)  # it is made up for each run
     return attributes, span.kind, span.status.status_code, span.instrumentation_scope.schema_url
 
 
-def read_metrics(kept: KeptSpans, names: Iterable[str]) -> dict[str, Any]:
+def read_metrics(recording: KeptSpans, names: Iterable[str]) -> dict[str, Any]:
     """Return the attributes, the count and the buckets of each series of these metrics."""
     return {
         name: {str(sorted(attributes.items())): (point.count, point.explicit_bounds) for attributes, point in series}
-        for name, series in kept.metrics.items()
+        for name, series in recording.metrics.items()
         if name in names
     }
 
 
 @pytest.mark.parametrize("word", ["oak", "raise"])
-def test_the_span_of_a_call(kept, theirs, word):
+def test_the_span_of_a_call(recording, theirs, word):
     catalog = Catalog()
 
     @catalog.tool
@@ -63,7 +63,7 @@ def test_the_span_of_a_call(kept, theirs, word):
             raise RuntimeError("no")
         return "done"
 
-    result = asyncio.run(Dispatcher(catalog, hooks=[kept.hook()]).call("cut", {"wood": word}, id="c1"))
+    result = asyncio.run(Dispatcher(catalog, hooks=[recording.hook()]).call("cut", {"wood": word}, id="c1"))
     invocation = handler(theirs).tool("cut", tool_type="function")
     invocation.tool_call_id, invocation.tool_description = "c1", "Cut wood."
     invocation.arguments, invocation.tool_result = {"wood": word}, result.text
@@ -73,12 +73,12 @@ def test_the_span_of_a_call(kept, theirs, word):
         invocation.fail(Error(type="failed", message=""))
     else:
         invocation.stop()
-    assert read_span(kept, "execute_tool cut") == read_span(theirs, "execute_tool cut")
-    assert read_metrics(kept, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
+    assert read_span(recording, "execute_tool cut") == read_span(theirs, "execute_tool cut")
+    assert read_metrics(recording, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
 
 
-def run_agent(kept: KeptSpans, *replies: Any) -> None:
-    agent = Agent(ScriptedProvider(list(replies)), Dispatcher(Catalog(), hooks=[kept.hook()]), name="carpenter")
+def run_agent(recording: KeptSpans, *replies: Any) -> None:
+    agent = Agent(ScriptedProvider(list(replies)), Dispatcher(Catalog(), hooks=[recording.hook()]), name="carpenter")
     with contextlib.suppress(ProviderError):
         asyncio.run(agent.run("go"))
 
@@ -92,21 +92,21 @@ REPLY = Reply(
 )
 
 
-def test_the_span_of_a_question_to_a_model(kept, theirs):
-    run_agent(kept, REPLY)
+def test_the_span_of_a_question_to_a_model(recording, theirs):
+    run_agent(recording, REPLY)
     with handler(theirs).inference("scripted", request_model="scripted") as inference:
         inference.response_model_name, inference.response_id = "scripted-2", "r1"
         inference.input_tokens, inference.output_tokens, inference.finish_reasons = 70, 8, ["stop"]
         inference.data.usage_cache_read_input_tokens, inference.data.usage_cache_write_input_tokens = 5, 6
-    assert read_span(kept, "chat scripted") == read_span(theirs, "chat scripted")
-    assert read_metrics(kept, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
+    assert read_span(recording, "chat scripted") == read_span(theirs, "chat scripted")
+    assert read_metrics(recording, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
 
 
-def test_the_time_until_the_first_words_of_a_reply(kept, theirs):
+def test_the_time_until_the_first_words_of_a_reply(recording, theirs):
     """Only a reply that is streamed has it."""
 
     async def stream() -> None:
-        agent = Agent(ScriptedProvider([REPLY]), Dispatcher(Catalog(), hooks=[kept.hook()]), name="carpenter")
+        agent = Agent(ScriptedProvider([REPLY]), Dispatcher(Catalog(), hooks=[recording.hook()]), name="carpenter")
         async for _ in agent.stream("go"):
             pass
 
@@ -114,39 +114,39 @@ def test_the_time_until_the_first_words_of_a_reply(kept, theirs):
     with handler(theirs).inference("scripted", request_model="scripted") as inference:
         inference.response_model_name, inference.response_id = "scripted-2", "r1"
         inference.record_stream_chunk()
-    own, other = kept.one("chat scripted"), theirs.one("chat scripted")
+    own, other = recording.one("chat scripted"), theirs.one("chat scripted")
     assert own.attributes["gen_ai.request.stream"] is other.attributes["gen_ai.request.stream"] is True
     seconds = own.attributes["gen_ai.response.time_to_first_chunk"]
     assert 0 < seconds < (own.end_time - own.start_time) / 1e9
     assert "gen_ai.response.time_to_first_chunk" in other.attributes
     name = "gen_ai.client.operation.time_to_first_chunk"
-    [(attributes, point)], [(_, twin)] = kept.metrics[name], theirs.metrics[name]
+    [(attributes, point)], [(_, twin)] = recording.metrics[name], theirs.metrics[name]
     assert (point.count, point.sum, point.explicit_bounds) == (1, seconds, twin.explicit_bounds)
     assert attributes["gen_ai.response.model"] == "scripted-2"
 
 
-def test_the_span_of_a_question_that_fails(kept, theirs):
-    run_agent(kept, ProviderError("busy"))
+def test_the_span_of_a_question_that_fails(recording, theirs):
+    run_agent(recording, ProviderError("busy"))
     invocation = handler(theirs).inference("scripted", request_model="scripted")
     invocation.fail(ProviderError("busy"))
-    own, other = kept.one("chat scripted"), theirs.one("chat scripted")
+    own, other = recording.one("chat scripted"), theirs.one("chat scripted")
     assert own.status.status_code == other.status.status_code
     assert own.attributes["error.type"].endswith(other.attributes["error.type"].rpartition(".")[2])
-    assert kept.one("invoke_agent carpenter").attributes["error.type"] == own.attributes["error.type"]
+    assert recording.one("invoke_agent carpenter").attributes["error.type"] == own.attributes["error.type"]
 
 
-def test_the_span_of_a_run(kept, theirs):
-    run_agent(kept, replace(REPLY, usage=Usage(input_tokens=70, output_tokens=8)))
+def test_the_span_of_a_run(recording, theirs):
+    run_agent(recording, replace(REPLY, usage=Usage(input_tokens=70, output_tokens=8)))
     with handler(theirs).invoke_local_agent(request_model="scripted", agent_name="carpenter") as agent:
         agent.input_tokens, agent.output_tokens = 70, 8
-    assert read_span(kept, "invoke_agent carpenter") == read_span(theirs, "invoke_agent carpenter")
-    assert read_metrics(kept, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
-    own = kept.one("invoke_agent carpenter").attributes
+    assert read_span(recording, "invoke_agent carpenter") == read_span(theirs, "invoke_agent carpenter")
+    assert read_metrics(recording, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
+    own = recording.one("invoke_agent carpenter").attributes
     assert (own["toolkit.run.status"], own["toolkit.run.turns"]) == ("done", 1)
 
 
-def test_the_span_of_a_flow(kept, theirs):
-    flow = Flow[str]("release", dispatcher=Dispatcher(Catalog(), hooks=[kept.hook()]))
+def test_the_span_of_a_flow(recording, theirs):
+    flow = Flow[str]("release", dispatcher=Dispatcher(Catalog(), hooks=[recording.hook()]))
 
     @flow.step
     def edit(number: int) -> str:
@@ -155,8 +155,8 @@ def test_the_span_of_a_flow(kept, theirs):
     asyncio.run(flow.run(1))
     with handler(theirs).workflow("release"):
         pass
-    assert read_span(kept, "invoke_workflow release") == read_span(theirs, "invoke_workflow release")
-    assert read_metrics(kept, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
+    assert read_span(recording, "invoke_workflow release") == read_span(theirs, "invoke_workflow release")
+    assert read_metrics(recording, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
 
 
 # A program that sets up its providers after the hook was made. There is one for each process.
@@ -216,10 +216,12 @@ except Exception as error:
     assert "or use TraceFile(path), which needs nothing" in done.stdout
 
 
-def test_a_call_of_a_tool_with_a_cycle_in_its_arguments_is_recorded(kept):
+def test_a_call_of_a_tool_with_a_cycle_in_its_arguments_is_recorded(recording):
     """The texts of arguments that have no JSON form are written all the same."""
     endless: dict[str, Any] = {}
     endless["wood"] = endless
-    result = asyncio.run(Dispatcher(Catalog(), hooks=[kept.hook(capture=True)]).call(ToolCall("nope", endless, "c1")))
+    result = asyncio.run(
+        Dispatcher(Catalog(), hooks=[recording.hook(capture=True)]).call(ToolCall("nope", endless, "c1"))
+    )
     assert result.kind == "not_found"
-    assert "gen_ai.tool.call.arguments" in kept.one("execute_tool nope").attributes
+    assert "gen_ai.tool.call.arguments" in recording.one("execute_tool nope").attributes

@@ -36,11 +36,11 @@ pytestmark = pytest.mark.anyio
 @contextlib.contextmanager
 def collecting():
     """Yield the address of a collector on loopback, and the requests that it has got, by path."""
-    heard: dict[str, list[bytes]] = {}
+    bodies: dict[str, list[bytes]] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            heard.setdefault(self.path, []).append(self.rfile.read(int(self.headers["content-length"])))
+            bodies.setdefault(self.path, []).append(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
             self.end_headers()
 
@@ -51,7 +51,7 @@ def collecting():
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", heard
+            yield f"http://127.0.0.1:{server.server_port}", bodies
         finally:
             server.shutdown()
             thread.join()
@@ -64,7 +64,7 @@ def value_of(span: Span, name: str):
 
 
 async def test_a_collector_gets_the_spans_and_the_metrics_of_a_run():
-    with collecting() as (address, heard):
+    with collecting() as (address, bodies):
         tracers = TracerProvider(shutdown_on_exit=False)
         exporter = OTLPSpanExporter(f"{address}/v1/traces")
         tracers.add_span_processor(BatchSpanProcessor(exporter))
@@ -78,7 +78,7 @@ async def test_a_collector_gets_the_spans_and_the_metrics_of_a_run():
         await agent.run("go")
         tracers.shutdown()
         meters.shutdown()
-    requests = [ExportTraceServiceRequest.FromString(body) for body in heard["/v1/traces"]]
+    requests = [ExportTraceServiceRequest.FromString(body) for body in bodies["/v1/traces"]]
     scopes = [scope for request in requests for resource in request.resource_spans for scope in resource.scope_spans]
     spans = {span.name: span for scope in scopes for span in scope.spans}
     assert sorted(spans) == ["chat scripted", "execute_tool look", "execute_tool nope", "invoke_agent"]
@@ -90,7 +90,7 @@ async def test_a_collector_gets_the_spans_and_the_metrics_of_a_run():
     assert (value_of(look, "toolkit.result.kind"), value_of(nope, "error.type")) == ("ok", "not_found")
     assert (look.kind, spans["chat scripted"].kind) == (Span.SPAN_KIND_INTERNAL, Span.SPAN_KIND_CLIENT)
     assert nope.status.code == Status.STATUS_CODE_ERROR
-    metrics = [ExportMetricsServiceRequest.FromString(body) for body in heard["/v1/metrics"]]
+    metrics = [ExportMetricsServiceRequest.FromString(body) for body in bodies["/v1/metrics"]]
     names = {
         metric.name
         for request in metrics
@@ -123,9 +123,9 @@ def read_file(path) -> list[Span]:
     return [span for item in data for span in item.resource_spans[0].scope_spans[0].spans]
 
 
-async def test_a_file_has_the_same_spans_as_a_collector_gets(kept, tmp_path):
+async def test_a_file_has_the_same_spans_as_a_collector_gets(recording, tmp_path):
     path, shed = tmp_path / "run.jsonl", Shed()
-    hooks = [TraceFile(path), kept.hook()]
+    hooks = [TraceFile(path), recording.hook()]
     agent = shed.agent(
         [[call("look", what="oak"), call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(hooks=hooks)
     )
@@ -133,8 +133,8 @@ async def test_a_file_has_the_same_spans_as_a_collector_gets(kept, tmp_path):
     await agent.resume(run, Decision.approve())
     written = {span.span_id.hex(): span for span in read_file(path)}
     ordered = sorted(written.values(), key=lambda span: span.start_time_unix_nano)
-    assert [span.name for span in ordered] == [span.name for span in kept.spans]
-    for span, twin in zip(ordered, kept.spans, strict=True):
+    assert [span.name for span in ordered] == [span.name for span in recording.spans]
+    for span, twin in zip(ordered, recording.spans, strict=True):
         assert {item.key for item in span.attributes} == set(twin.attributes)
         assert [event.name for event in span.events] == [event.name for event in twin.events]
         assert (span.kind, span.status.code) == (twin.kind.value + 1, twin.status.status_code.value)

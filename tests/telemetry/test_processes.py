@@ -71,6 +71,6 @@ async def test_a_run_that_was_killed_before_it_waited_is_linked_to_where_it_bega
     assert (await go_on(build_durable(tmp_path, asks=False))).status == "done"
     spans = [span for _, span in read_tree(tmp_path)]
     [run] = [span for span in spans if span.name == "invoke_agent boss"]
-    asked = next(span for span in spans if span.name == "chat scripted")
-    assert run.links == [asked.parent]
-    assert run.trace != asked.trace
+    chat_span = next(span for span in spans if span.name == "chat scripted")
+    assert run.links == [chat_span.parent]
+    assert run.trace != chat_span.trace

@@ -3,7 +3,7 @@ A process whose calls and runs are traced in a file: `python -m tests.telemetry.
 
 With `wait` it makes a call that waits for a person, and says which request that is. With `die` it approves what the
 durable run waits for, and is killed in the middle of the step that was approved. With `fall` it is killed in the middle
-of a step of a run that nobody is asked about.
+of a step of a run for which no person is asked.
 """
 
 from __future__ import annotations

@@ -245,14 +245,14 @@ def misuse_is_seen() -> None:
     tool(read_only="yes")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def catalogs(thing: Any) -> None:
-    catalog = Catalog(bare).add(called, thing, replace=True)
+def catalogs(source: Any) -> None:
+    catalog = Catalog(bare).add(called, source, replace=True)
     assert_type(catalog, Catalog)
     assert_type(catalog["bare"], Tool)
     assert_type(catalog.get("x"), Tool | None)
-    assert_type([each.name for each in catalog], list[str])
+    assert_type([member.name for member in catalog], list[str])
     assert_type(catalog.names(), list[str])
-    assert_type(catalog.filtered(lambda each: each.facts.read_only), CatalogView)
+    assert_type(catalog.filtered(lambda member: member.facts.read_only), CatalogView)
     assert_type(catalog.merged(Catalog()).prefixed("x_").sorted().provided({Database: Database()}), CatalogView)
     assert_type(catalog.definitions(), list[Definition])
     with catalog.isolated() as inner:
@@ -265,13 +265,13 @@ def catalogs(thing: Any) -> None:
 
 
 def tools() -> None:
-    one = Tool.of(bare)
-    assert_type(one.description, str)
-    assert_type(one.schema, dict[str, Any])
-    assert_type(one.check({"a": 1}, validation="jsonschema"), dict[str, Any])
-    assert_type(one.check(b'{"a": 1}'), dict[str, Any])
-    assert_type(one.encode({"a": 1}), dict[str, Any])
-    assert_type(one.renamed("other").original, str | None)
+    spec = Tool.of(bare)
+    assert_type(spec.description, str)
+    assert_type(spec.schema, dict[str, Any])
+    assert_type(spec.check({"a": 1}, validation="jsonschema"), dict[str, Any])
+    assert_type(spec.check(b'{"a": 1}'), dict[str, Any])
+    assert_type(spec.encode({"a": 1}), dict[str, Any])
+    assert_type(spec.renamed("other").original, str | None)
     hand_made = Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: arguments["x"], read_only=True)
     assert_type(hand_made, Tool)
 
@@ -282,9 +282,9 @@ def tools() -> None:
     assert_type(Tool.described(handle, describe="full").description, str)
 
 
-def errors(one: Tool) -> None:
+def errors(spec: Tool) -> None:
     try:
-        one.check({})
+        spec.check({})
     except BadArgs as error:
         assert_type(error.problems, tuple[Problem, ...])
         assert_type(error.problems[0].path, tuple[str | int, ...])
@@ -518,8 +518,8 @@ def builtin_tools(folder: Path) -> None:
     ):
         assert_type(catalog, Catalog)
         catalog.add(web_fetch_for(private_hosts=["localhost:8080"], ports=[8443], frame=False), replace=True)
-    for one in (read_for(workspace), write_for(workspace), edit_for(workspace), glob_for(workspace)):
-        assert_type(one, Tool)
+    for spec in (read_for(workspace), write_for(workspace), edit_for(workspace), glob_for(workspace)):
+        assert_type(spec, Tool)
     Catalog(grep_for(workspace, ripgrep=False), bash_for(workspace, max_output_bytes=1_000))
     Catalog(job_output_for(workspace), job_stop_for(workspace))
     Catalog(job_output_for(), job_stop_for(patience_seconds=1.0))
@@ -544,13 +544,13 @@ def files(workspace: Workspace) -> None:
 
 
 def large_catalogs(catalog: Catalog, session: Session, dispatcher: Dispatcher) -> None:
-    found = catalog.search("send a message", 3, group="mail", ranker=lambda query, names: {names[0]: len(query)})
-    assert_type(found, SearchResults)
-    assert_type(found[0], SearchResult)
-    assert_type(found[0].tool, Tool)
-    assert_type(found[0].words, tuple[str, ...])
-    assert_type(found.tools, list[Tool])
-    assert_type(found.advice, str)
+    results = catalog.search("send a message", 3, group="mail", ranker=lambda query, names: {names[0]: len(query)})
+    assert_type(results, SearchResults)
+    assert_type(results[0], SearchResult)
+    assert_type(results[0].tool, Tool)
+    assert_type(results[0].words, tuple[str, ...])
+    assert_type(results.tools, list[Tool])
+    assert_type(results.advice, str)
     assert_type(catalog.summary(max_tokens=100), str)
     assert_type(catalog.offered(session), list[Tool])
     assert_type(catalog.definitions(session=session), list[Definition])
@@ -604,7 +604,7 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(run, Run)
     assert_type(run.text, str)
     assert_type(run.requests, tuple[ApprovalRequest, ...])
-    run = await agent.resume(Run.loads(run.dumps()), {each.id: Decision.approve() for each in run.requests})
+    run = await agent.resume(Run.loads(run.dumps()), {pending.id: Decision.approve() for pending in run.requests})
     assert_type(await agent.execute(run, mode="auto"), Run)
     async for event in agent.stream("More.", run=run):
         if isinstance(event, Done):
@@ -643,16 +643,16 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(anthropic.calls({"content": []}), list[ToolCall])
 
 
-def drawing(one: Tool, catalog: Catalog) -> None:
+def drawing(spec: Tool, catalog: Catalog) -> None:
     assert_type(arguments(bare), SearchStrategy[Any])
     assert_type(bad_arguments({"type": "object"}), SearchStrategy[Any])
-    assert_type(values(one), SearchStrategy[dict[str, Any]])
-    assert_type(mistaken_arguments(one), SearchStrategy[Mistake])
+    assert_type(values(spec), SearchStrategy[dict[str, Any]])
+    assert_type(mistaken_arguments(spec), SearchStrategy[Mistake])
     assert_type(drawn_calls(catalog), SearchStrategy[ToolCall])
     assert_type(batches(catalog, max_calls=3), SearchStrategy[list[ToolCall]])
 
 
-def laws(one: Tool, folder: Path) -> None:
+def laws(spec: Tool, folder: Path) -> None:
     catalog = catalog_of("shop.tools", undecorated=True)
     assert_type(catalog, CatalogView)
     try:
@@ -663,7 +663,7 @@ def laws(one: Tool, folder: Path) -> None:
     except Unsupported as error:
         assert_type((error.keyword, error.place), tuple[str, str])
     assert_type(broken_laws(catalog, run=False, include_known=True), list[Violation])
-    assert_type(lint([one], include_known=True)[0].explanation, str)
+    assert_type(lint([spec], include_known=True)[0].explanation, str)
 
 
 def doubles(catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a tool returns becomes strict JSON, or words."""
+"""Any value that a tool returns becomes strict JSON or text."""
 
 import array
 import collections
@@ -107,7 +107,7 @@ class Nothing:
         return "just words"
 
 
-def converted(value):
+def convert_value(value):
     """*value* as JSON, which is strict: written and read it is the same."""
     form = as_json(value)
     assert json.loads(json.dumps(form, allow_nan=False)) == form
@@ -177,10 +177,10 @@ def converted(value):
 )
 def test_everything_has_a_json_form(value, form):
     """As near to what was meant as can be had."""
-    found = converted(value)
+    rendered = convert_value(value)
     if isinstance(value, dt.datetime):
-        found = found.replace("+00:00", "Z")
-    assert found == form
+        rendered = rendered.replace("+00:00", "Z")
+    assert rendered == form
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_everything_has_a_json_form(value, form):
 )
 def test_every_key_becomes_a_text(key, text):
     """The one its JSON form has."""
-    assert converted({key: 1}) == {text: 1}
+    assert convert_value({key: 1}) == {text: 1}
 
 
 def test_keys_that_become_one_keep_all_values():
     """The later ones are numbered, in the order they came."""
-    assert converted({1: "a", "1": "b", (1, 2): "c", "[1,2]": "d"}) == {
+    assert convert_value({1: "a", "1": "b", (1, 2): "c", "[1,2]": "d"}) == {
         "1": "a",
         "1 (2)": "b",
         "[1,2]": "c",
@@ -231,28 +231,28 @@ def test_many_keys_that_become_one_take_no_time():
 
 def test_a_generator_is_told_as_what_it_is():
     """It is not run: it may have no end."""
-    assert converted(number for number in range(3)).startswith("<generator object")
+    assert convert_value(number for number in range(3)).startswith("<generator object")
 
 
 def test_a_cycle_ends():
     """Where the object comes again, in every kind of container."""
     items: list[Any] = [1]
     items.append(items)
-    assert converted(items) == [1, "<the same object again>"]
+    assert convert_value(items) == [1, "<the same object again>"]
 
     mapping: dict[str, Any] = {}
     mapping["self"] = {"deeper": mapping}
-    assert converted(mapping) == {"self": {"deeper": "<the same object again>"}}
+    assert convert_value(mapping) == {"self": {"deeper": "<the same object again>"}}
 
     order = Order("a")
     order.inner = [order]
-    assert converted(order)["inner"] == ["<the same object again>"]
+    assert convert_value(order)["inner"] == ["<the same object again>"]
 
 
 def test_the_same_object_twice_is_no_cycle():
     """Only what is inside itself is one."""
     item = [1]
-    assert converted([item, item]) == [[1], [1]]
+    assert convert_value([item, item]) == [[1], [1]]
 
 
 def test_deep_values_end():
@@ -260,7 +260,7 @@ def test_deep_values_end():
     value: Any = "bottom"
     for _ in range(100_000):
         value = [value]
-    text = as_text(converted(value))
+    text = as_text(convert_value(value))
     assert "<too deep>" in text
     assert text.count("[") < 100
 
@@ -278,8 +278,8 @@ def test_a_small_value_that_unfolds_to_a_huge_one_ends():
 @pytest.mark.unmeasured
 def test_a_long_list_is_kept():
     """Its text is cut later; the value is whole."""
-    assert len(converted(list(range(400_000)))) == 400_000
-    assert converted([{"a": number} for number in range(200_000)])[-1] == {"a": 199_999}
+    assert len(convert_value(list(range(400_000)))) == 400_000
+    assert convert_value([{"a": number} for number in range(200_000)])[-1] == {"a": 199_999}
 
 
 class Endless(Set):
@@ -377,19 +377,19 @@ class Unset:
 )
 def test_hostile_objects_do_no_harm(value, form):
     """What cannot be asked is called by the name of its type."""
-    assert converted(value) == form
+    assert convert_value(value) == form
 
 
 def test_an_object_that_lies_about_its_class_is_not_believed():
     """The type is asked, not the object."""
-    assert "Liar object" in converted(Liar())
+    assert "Liar object" in convert_value(Liar())
 
 
 def test_a_field_that_was_never_set_is_left_out():
     """The others are still something."""
     value = Unset.__new__(Unset)
     value.there = 1
-    assert converted(value) == {"there": 1}
+    assert convert_value(value) == {"there": 1}
 
 
 def test_a_registered_codec_counts_for_returned_values():
@@ -402,7 +402,7 @@ def test_a_registered_codec_counts_for_returned_values():
     register_codec(
         Money, schema={"type": "string"}, decode=lambda text: Money(int(text)), encode=lambda m: f"{m.cents}c"
     )
-    assert converted([Money(5), Money(6)]) == ["5c", "6c"]
+    assert convert_value([Money(5), Money(6)]) == ["5c", "6c"]
 
 
 def test_a_codec_that_gives_the_value_back_is_passed_over():
@@ -413,7 +413,7 @@ def test_a_codec_that_gives_the_value_back_is_passed_over():
         x: int
 
     register_codec(Same, schema={"type": "object"}, decode=lambda value: value, encode=lambda value: value)
-    assert converted(Same(1)) == {"x": 1}
+    assert convert_value(Same(1)) == {"x": 1}
 
 
 def is_hashable(value):
@@ -452,7 +452,7 @@ _ANYTHING = st.recursive(
 @given(_ANYTHING)
 def test_anything_becomes_strict_json(value):
     """Written without NaN, encoded as UTF-8, read back the same."""
-    form = converted(value)
+    form = convert_value(value)
     assert is_strict_json(form)
     assert as_json(form) == form
     as_text(form).encode()

@@ -63,7 +63,7 @@ def test_the_default_is_in_tokens():
 
 
 def test_a_short_text_is_not_read():
-    """Its length alone decides, whatever its characters are."""
+    """The length alone decides, for any characters."""
 
     class Unread(str):
         def isascii(self):

@@ -19,7 +19,7 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "visible"),
     [
         ("\x1b[2J", r"\x1b[2J"),
         ("a\rb", r"a\rb"),
@@ -49,13 +49,13 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
         ("a\u0338b", r"a\u0338b"),
     ],
 )
-def test_what_acts_or_hides_is_shown_as_its_code(text, shown):
+def test_what_acts_or_hides_is_shown_as_its_code(text, visible):
     """Controls, bidi controls, zero-width characters, tags, odd spaces, halves of surrogate pairs."""
-    assert make_visible(text) == shown
+    assert make_visible(text) == visible
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "visible"),
     [
         ("pаypal", "p‹а U+0430›ypal"),
         ("gοοgle", "g‹ο U+03BF›‹ο U+03BF›gle"),
@@ -79,9 +79,9 @@ def test_what_acts_or_hides_is_shown_as_its_code(text, shown):
         ("‹\u0430 U+0061›", "‹‹\u0430 U+0430› U+0061›"),
     ],
 )
-def test_what_passes_for_ascii_is_shown_with_its_code_point(text, shown):
+def test_what_passes_for_ascii_is_shown_with_its_code_point(text, visible):
     """In a word of mixed scripts, in a word of such letters alone, and where a path or a command would be misread."""
-    assert make_visible(text) == shown
+    assert make_visible(text) == visible
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_one_line_stays_one_line():
 
 @given(TEXTS, st.booleans())
 def test_nothing_that_acts_or_hides_survives(text, keep_lines):
-    """Whatever the input, what is shown has no control, format or odd space in it."""
+    """The shown text has no control character, format character or odd space for any input."""
     for character in make_visible(text, keep_lines=keep_lines):
         is_kept = keep_lines and character in "\n\t"
         assert is_kept or character == " " or unicodedata.category(character)[0] not in "CZ"
@@ -148,7 +148,7 @@ def test_plain_ascii_is_unchanged(text):
 @given(st.text(string.ascii_letters + "аеорсухі", min_size=1))
 def test_no_twin_hides_in_a_word(word):
     """Without their code points, no look-alike among ASCII letters is left."""
-    shown = make_visible(word)
-    assert shown.isascii() or "U+04" in shown
+    visible = make_visible(word)
+    assert visible.isascii() or "U+04" in visible
     for twin in "аеорсухі":
-        assert shown.count(twin) == shown.count(f"‹{twin} U+")
+        assert visible.count(twin) == visible.count(f"‹{twin} U+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.formats import sdks
-from tests.formats.tools import made
+from tests.formats.tools import build_definitions
 from toolkit import Catalog, Session, Tool
 from toolkit.formats.schemas.anthropic_budget import StrictBudget
 
@@ -16,15 +16,18 @@ def takes(name, *, optional=0, unions=0, defer=False):
     """A tool with so many optional parameters and so many unions."""
     properties = {f"o{number}": {"type": "string"} for number in range(optional)}
     properties |= {f"u{number}": {"type": ["string", "null"]} for number in range(unions)}
-    required = [each for each in properties if each.startswith("u")]
+    required = [key for key in properties if key.startswith("u")]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return Tool.from_schema(name, "Act.", schema, lambda arguments: None, defer=defer)
 
 
 def strict(name, catalog, session=None, **options):
     """The names of the tools that are strict."""
-    found = [each.get("toolSpec", each) for each in made(name, catalog, session, strict=True, **options)]
-    return [each["name"] for each in found if each.get("strict")]
+    definitions = [
+        definition.get("toolSpec", definition)
+        for definition in build_definitions(name, catalog, session, strict=True, **options)
+    ]
+    return [definition["name"] for definition in definitions if definition.get("strict")]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -36,7 +39,7 @@ def test_the_budget_is_used_up_to_its_end(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize(
-    ("tools", "kept"),
+    ("tools", "names"),
     [
         ([takes("a", optional=5), takes("b", optional=12), takes("c", optional=8)], ["a", "c"]),
         ([takes("a", unions=2), takes("b", optional=20), takes("c", unions=15)], ["a", "b"]),
@@ -45,9 +48,9 @@ def test_the_budget_is_used_up_to_its_end(name):
     ],
     ids=["optional", "unions", "one-too-many", "equals"],
 )
-def test_the_costliest_of_what_is_short_is_not_strict(name, tools, kept):
+def test_the_costliest_of_what_is_short_is_not_strict(name, tools, names):
     """What uses most of the part that does not suffice goes first; of equals the last."""
-    assert strict(name, Catalog(*tools)) == kept
+    assert strict(name, Catalog(*tools)) == names
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -58,9 +61,9 @@ def test_more_tools_than_may_be_strict(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_whoever_is_not_strict_is_named(name):
+def test_tools_that_are_not_strict_are_named(name):
     """The note says what there is room for and what this tool would take."""
-    definitions = made(name, Catalog(takes("a", optional=25), takes("b")), strict=True)
+    definitions = build_definitions(name, Catalog(takes("a", optional=25), takes("b")), strict=True)
     [note] = definitions.notes
     assert str(note) == (
         "`a`: not strict: a request has room for 20 strict tools with 24 optional parameters and 16 unions in all, "
@@ -79,10 +82,10 @@ def test_loading_a_tool_changes_no_definition_that_was_sent(name):
         takes("last", optional=3, defer=True),
     )
     session = Session()
-    sent = made(name, catalog, session, strict=True)
+    sent = build_definitions(name, catalog, session, strict=True)
     for loaded in ("dear", "cheap", "last"):
         session.load(loaded)
-        more = made(name, catalog, session, strict=True)
+        more = build_definitions(name, catalog, session, strict=True)
         assert more[: len(sent)] == sent
         sent = more
     assert strict(name, catalog, session) == ["a", "cheap", "last"]
@@ -95,7 +98,7 @@ def test_nothing_is_worked_out_for_tools_that_cannot_be_strict_anyway(name):
     catalog = Catalog(*(takes(f"t{number}") for number in range(20)), takes("more", defer=True))
     session = Session()
     session.load("more")
-    definitions = made(name, catalog, session, strict=True)
+    definitions = build_definitions(name, catalog, session, strict=True)
     assert len(definitions) == 21
     assert [note.tool for note in definitions.notes] == ["more"]
 

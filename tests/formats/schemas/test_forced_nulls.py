@@ -59,7 +59,7 @@ KEPT = {"name": "a", "note": None}
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("arguments", "expected"),
     [
         ({"path": "a", "limit": None}, {"path": "a"}),
         ({"path": "a", "since": None, "limit": None}, {"path": "a", "since": None}),
@@ -80,14 +80,14 @@ KEPT = {"name": "a", "note": None}
     ids=["top", "nullable", "record", "list", "table", "tuple", "union", "union-nullable", "recursive"],
 )
 @pytest.mark.parametrize("form", [lambda value: value, json.dumps], ids=["object", "text"])
-def test_a_forced_null_is_taken_out(given, meant, form):
+def test_a_forced_null_is_taken_out(arguments, expected, form):
     """At any depth, where the property is optional and may not be null; where it may, null stays."""
-    assert remove_forced_nulls(form(given), TOOL) == meant
-    assert TOOL.check(meant) is not None
+    assert remove_forced_nulls(form(arguments), TOOL) == expected
+    assert TOOL.check(expected) is not None
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"path": None},
         {"path": "a", "unknown": None},
@@ -105,19 +105,19 @@ def test_a_forced_null_is_taken_out(given, meant, form):
     ],
     ids=repr,
 )
-def test_anything_else_is_passed_on_as_it_is(given):
+def test_anything_else_is_passed_on_as_it_is(arguments):
     """A required null, an unknown key, what is no JSON: the check words what is wrong."""
-    assert remove_forced_nulls(given, TOOL) is given
+    assert remove_forced_nulls(arguments, TOOL) is arguments
 
 
 def test_arguments_are_not_changed_in_place():
     """The response that they came from belongs to the caller."""
-    given = {"path": "a", "inner": dict(NOTHING)}
-    remove_forced_nulls(given, TOOL)
-    assert given == {"path": "a", "inner": NOTHING}
+    arguments = {"path": "a", "inner": dict(NOTHING)}
+    remove_forced_nulls(arguments, TOOL)
+    assert arguments == {"path": "a", "inner": NOTHING}
 
 
-def written(schema: dict[str, Any]) -> Tool:
+def build_written_tool(schema: dict[str, Any]) -> Tool:
     """A tool with a hand-written schema."""
     return Tool.from_schema("act", "Act.", schema, lambda arguments: None)
 
@@ -125,19 +125,19 @@ def written(schema: dict[str, Any]) -> Tool:
 def test_what_stands_beside_counts():
     """A property that is required by another part of the schema is not optional."""
     parts = [{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}, {"required": ["a"]}]
-    tool = written({"type": "object", "allOf": parts})
+    tool = build_written_tool({"type": "object", "allOf": parts})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
 def test_a_schema_that_is_only_true_takes_null():
     """`true` takes anything, null too."""
-    tool = written({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
+    tool = build_written_tool({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
 @pytest.mark.long
 def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
-    """Arguments from strangers against a schema of strangers end quickly, whatever they are."""
+    """Any arguments from outside end quickly against any schema from outside."""
     deeper = {"$ref": "#/$defs/node"}
     node = {
         "type": "object",
@@ -146,7 +146,7 @@ def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
             {"properties": {"a": deeper, "x": {"type": "integer"}}, "required": ["q"]},
         ],
     }
-    tool = written({"type": "object", "properties": {"a": deeper}, "$defs": {"node": node}})
+    tool = build_written_tool({"type": "object", "properties": {"a": deeper}, "$defs": {"node": node}})
     value: dict[str, Any] = {"x": None}
     for _ in range(60):
         value = {"a": value, "x": None}

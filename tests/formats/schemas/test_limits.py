@@ -28,9 +28,11 @@ def test_definitions_that_use_each_other_twice_end_quickly(dialect, shape, besid
     """Forty definitions, each in the next twice, would unfold to a million million."""
 
     def using(name: str) -> dict[str, Any]:
-        one, other = ({"$ref": f"#/$defs/{name}", **beside} for _ in range(2))
+        reference, other = ({"$ref": f"#/$defs/{name}", **beside} for _ in range(2))
         return (
-            {"type": "object", "properties": {"a": one, "b": other}} if shape == "properties" else {shape: [one, other]}
+            {"type": "object", "properties": {"a": reference, "b": other}}
+            if shape == "properties"
+            else {shape: [reference, other]}
         )
 
     definitions = {f"d{number}": using(f"d{number + 1}") for number in range(40)}
@@ -49,14 +51,14 @@ def test_a_long_row_of_definitions_is_not_strict():
         for number in range(2000)
     }
     definitions["d2000"] = {"type": "object", "properties": {}}
-    found = rewrite_schema(
+    result = rewrite_schema(
         {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0", "minProperties": 0}}, "$defs": definitions},
         ANTHROPIC,
     )
-    assert found.obstacles == ["the whole nests too deeply"]
+    assert result.obstacles == ["the whole nests too deeply"]
 
 
-def nested(levels: int) -> Any:
+def nest_objects(levels: int) -> Any:
     """Objects in each other."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     for _ in range(levels - 1):
@@ -71,7 +73,7 @@ def choices(count: int, length: int = 4) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fits", "exceeds", "why"),
     [
-        (nested(10), nested(11), "nests 11 levels deep, 10 are allowed"),
+        (nest_objects(10), nest_objects(11), "nests 11 levels deep, 10 are allowed"),
         (
             {"properties": {f"p{number}": {"type": "null"} for number in range(5000)}},
             {"properties": {f"p{number}": {"type": "null"} for number in range(5001)}},
@@ -103,7 +105,7 @@ def test_openais_limits_are_known(fits, exceeds, why):
 
 def test_levels_are_counted_through_references_and_unions():
     """A definition is as deep as what is in it; one that contains itself is counted once."""
-    inner = nested(9)
+    inner = nest_objects(9)
     schema = {
         "type": "object",
         "properties": {"a": {"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}},

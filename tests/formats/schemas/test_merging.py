@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.formats.tools import everything, made
+from tests.formats.tools import build_definitions, everything
 from toolkit import Catalog, Tool
 from toolkit.formats.schemas.merging import flatten_top_level
 
 
 def test_a_union_at_the_top_can_be_strict():
     """Its properties are offered together, those that not every member requires as nullable."""
-    [definition] = made("openai", Catalog(everything()["find_user"]), strict=True)
+    [definition] = build_definitions("openai", Catalog(everything()["find_user"]), strict=True)
     assert definition["function"]["strict"] is True
     parameters = definition["function"]["parameters"]
     assert parameters["properties"]["id"] == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
@@ -22,12 +22,12 @@ def test_a_union_at_the_top_can_be_strict():
 
 @pytest.mark.parametrize("top", ["$ref", "allOf", "anyOf", "not", "enum", "if"])
 def test_nothing_that_is_refused_stands_at_the_top(top):
-    """The top of a schema that is sent is an object with properties, whatever was written."""
+    """The top of a schema that is sent is an object with properties, for any schema that the author wrote."""
     member = {"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
     value = {"$ref": "#/$defs/m", "not": member, "enum": [{"a": "x"}], "if": member}.get(top, [member, member, True])
     schema = {"type": "object", top: value, "$defs": {"m": member}, "properties": {"b": {"type": "integer"}}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
-    [definition] = made("anthropic", Catalog(tool))
+    [definition] = build_definitions("anthropic", Catalog(tool))
     sent = definition["input_schema"]
     assert top not in sent
     assert sent["type"] == "object"
@@ -43,7 +43,7 @@ def test_a_union_of_closed_objects_is_closed():
     opened = {"properties": {"b": {"type": "string"}}}
     for members, expected in [([closed, closed], False), ([closed, opened], None)]:
         tool = Tool.from_schema("act", "Act.", {"anyOf": members}, lambda arguments: None)
-        [definition] = made("anthropic", Catalog(tool))
+        [definition] = build_definitions("anthropic", Catalog(tool))
         assert definition["input_schema"].get("additionalProperties") is expected
 
 

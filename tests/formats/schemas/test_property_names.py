@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats import sdks
-from tests.formats.tools import made, module
+from tests.formats.tools import build_definitions, module
 from toolkit import Catalog, Tool
 from toolkit.formats.schemas.property_names import restore_own_names, use_plain_names
 
@@ -32,9 +32,9 @@ def schema_in(definition):
 @pytest.mark.parametrize("name", ["anthropic", "bedrock"])
 def test_a_name_that_is_refused_is_sent_as_a_plain_one(name, strict):
     """One such name would have the whole request refused; the note says what became of it."""
-    definitions = made(name, Catalog(tool_of("größe", "filter[id]", "n" * 80, "plain")), strict=strict)
+    definitions = build_definitions(name, Catalog(tool_of("größe", "filter[id]", "n" * 80, "plain")), strict=strict)
     sent = schema_in(definitions[0])
-    assert all(PLAIN.fullmatch(each) for each in sent["properties"])
+    assert all(PLAIN.fullmatch(key) for key in sent["properties"])
     assert sent["required"] == list(sent["properties"])
     assert "`filter[id]` as `filter_id_`" in str(definitions.notes[0])
     assert sdks.tools(name, definitions) == sdks.plain(list(definitions))
@@ -44,7 +44,7 @@ def test_a_name_that_is_refused_is_sent_as_a_plain_one(name, strict):
 def test_arguments_come_back_under_the_tools_own_names(name):
     """As the tool declares them, so that the check knows them."""
     catalog = Catalog(tool_of("größe", "gr__e", "n"))
-    sent = schema_in(made(name, catalog)[0])
+    sent = schema_in(build_definitions(name, catalog)[0])
     arguments = dict(zip(sent["properties"], [1, 2, 3], strict=True))
     [call] = module(name).calls(sdks.reply(name, [("act", arguments, "c1")]), catalog)
     assert call.arguments == {"größe": 1, "gr__e": 2, "n": 3}
@@ -53,7 +53,7 @@ def test_arguments_come_back_under_the_tools_own_names(name):
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "gemini", "mistral", "ollama", "mcp"])
 def test_other_providers_are_sent_the_names_as_they_are(name):
     """Nothing is changed that need not be."""
-    assert "größe" in str(list(made(name, Catalog(tool_of("größe")))))
+    assert "größe" in str(list(build_definitions(name, Catalog(tool_of("größe")))))
 
 
 def test_plain_names_cost_nothing():
@@ -76,10 +76,10 @@ def test_arguments_that_need_no_names_back_are_not_touched(arguments):
 
 @given(st.lists(st.text(min_size=1, max_size=70), unique=True, max_size=6))
 def test_any_names_are_told_apart_and_come_back(names):
-    """Whatever they are, no two are sent as one."""
+    """No two names are sent as one."""
     tool = tool_of(*names)
     sent = use_plain_names(tool.schema, tool, [])
-    assert all(PLAIN.fullmatch(each) for each in sent["properties"])
+    assert all(PLAIN.fullmatch(key) for key in sent["properties"])
     assert len(sent["properties"]) == len(names)
-    arguments = {each: number for number, each in enumerate(sent["properties"])}
+    arguments = {key: number for number, key in enumerate(sent["properties"])}
     assert restore_own_names(arguments, tool) == {name: number for number, name in enumerate(names)}

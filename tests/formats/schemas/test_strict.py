@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from annotated_types import Interval, MinLen
 
-from tests.formats.tools import everything, made
+from tests.formats.tools import build_definitions, everything
 from toolkit import Catalog, Tool, tool
 from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
 from toolkit.formats.schemas.rewriting import rewrite_schema
@@ -18,9 +18,9 @@ def rewrite(properties: Any, dialect: Dialect = OPENAI, required: Any = None, **
     """The properties of a closed object, all required unless told otherwise, as *dialect* has them."""
     required = list(properties) if required is None else required
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
-    found = rewrite_schema(schema, dialect)
-    assert not found.obstacles
-    return found.schema["properties"]
+    result = rewrite_schema(schema, dialect)
+    assert not result.obstacles
+    return result.schema["properties"]
 
 
 def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -28,12 +28,12 @@ def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(schema, Mapping):
         yield schema
         for key in ("properties", "$defs"):
-            for each in schema.get(key, {}).values():
-                yield from parts(each)
+            for part in schema.get(key, {}).values():
+                yield from parts(part)
         for key in ("items", "additionalProperties"):
             yield from parts(schema.get(key))
-        for each in schema.get("anyOf", ()):
-            yield from parts(each)
+        for part in schema.get("anyOf", ()):
+            yield from parts(part)
 
 
 def is_strict_for_openai(schema: Any) -> bool:
@@ -47,10 +47,14 @@ def is_strict_for_openai(schema: Any) -> bool:
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral"])
 def test_every_property_is_required_and_every_object_closed(name):
     """What is optional may be null instead."""
-    definitions = made(name, everything(), strict=True)
-    strict = [each.get("function", each) for each in definitions if each.get("function", each).get("strict")]
-    assert [each["name"] for each in strict] == ["ping", "git--log", "plant", "send", "find_user"]
-    assert all(is_strict_for_openai(each["parameters"]) for each in strict)
+    definitions = build_definitions(name, everything(), strict=True)
+    strict = [
+        definition.get("function", definition)
+        for definition in definitions
+        if definition.get("function", definition).get("strict")
+    ]
+    assert [function["name"] for function in strict] == ["ping", "git--log", "plant", "send", "find_user"]
+    assert all(is_strict_for_openai(function["parameters"]) for function in strict)
     log = strict[1]["parameters"]["properties"]
     assert log["path"] == {"type": "string", "description": "Where to look."}
     assert log["most"] == {"type": ["integer", "null"], "description": "How many. (default: 10)"}
@@ -62,12 +66,12 @@ def test_every_property_is_required_and_every_object_closed(name):
 def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
     """An object with unknown keys cannot be strict, and the note names it."""
     catalog = everything()
-    definitions = made(name, catalog, strict=True)
+    definitions = build_definitions(name, catalog, strict=True)
     assert catalog["export"].schema in [
-        each.get("function", each.get("toolSpec", each)).get("parameters")
-        or each.get("toolSpec", {}).get("inputSchema", {}).get("json")
-        or each.get("input_schema")
-        for each in definitions
+        definition.get("function", definition.get("toolSpec", definition)).get("parameters")
+        or definition.get("toolSpec", {}).get("inputSchema", {}).get("json")
+        or definition.get("input_schema")
+        for definition in definitions
     ]
     [note] = [note for note in definitions.notes if note.tool == "export"]
     assert "variables is an object with any keys" in note.text
@@ -75,7 +79,7 @@ def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("schema", "sent"),
     [
         ({"type": "string"}, {"type": ["string", "null"]}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
@@ -98,13 +102,13 @@ def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
     ],
     ids=["type", "null", "enum", "const", "null-choice", "anyOf", "null-member", "reference", "described-reference"],
 )
-def test_an_optional_property_is_made_nullable_once(given, sent):
+def test_an_optional_property_is_made_nullable_once(schema, sent):
     """However it is written, null is added if it was not there, and only then."""
-    assert rewrite({"a": given}, required=[], **{"$defs": {"x": {"type": "string"}}})["a"] == sent
+    assert rewrite({"a": schema}, required=[], **{"$defs": {"x": {"type": "string"}}})["a"] == sent
 
 
 @pytest.mark.parametrize(
-    ("dialect", "given", "sent"),
+    ("dialect", "schema", "sent"),
     [
         (
             OPENAI,
@@ -219,21 +223,21 @@ def test_an_optional_property_is_made_nullable_once(given, sent):
         ),
     ],
 )
-def test_what_the_subset_cannot_say_is_said_in_words(dialect, given, sent):
+def test_what_the_subset_cannot_say_is_said_in_words(dialect, schema, sent):
     """Keywords that a provider refuses move into the description; the rest stays."""
-    assert rewrite({"a": given}, dialect)["a"] == sent
+    assert rewrite({"a": schema}, dialect)["a"] == sent
 
 
 def test_words_follow_what_the_author_wrote():
     """The description comes first, and a long value is cut."""
-    given = {"type": "string", "description": "A name.", "examples": ["x" * 1000]}
-    text = rewrite({"a": given})["a"]["description"]
+    schema = {"type": "string", "description": "A name.", "examples": ["x" * 1000]}
+    text = rewrite({"a": schema})["a"]["description"]
     assert text.startswith('A name. (for example: ["xxx')
     assert len(text) < 600
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("property_schema", "why"),
     [
         (True, "a takes any value"),
         (False, "a takes no value"),
@@ -251,9 +255,13 @@ def test_words_follow_what_the_author_wrote():
     ],
 )
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
-def test_what_cannot_be_strict_is_named_with_its_place(dialect, given, why):
+def test_what_cannot_be_strict_is_named_with_its_place(dialect, property_schema, why):
     """The author finds what stands in the way."""
-    schema = {"type": "object", "properties": {"a": given, "b": {"type": "string"}}, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"a": property_schema, "b": {"type": "string"}},
+        "additionalProperties": False,
+    }
     assert why in rewrite_schema(schema, dialect).obstacles
 
 
@@ -261,7 +269,7 @@ def test_a_note_is_short_however_much_is_in_the_way():
     """Three places will do to see what it is about."""
     schema = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
-    [note] = made("openai", Catalog(tool), strict=True).notes
+    [note] = build_definitions("openai", Catalog(tool), strict=True).notes
     assert note.text == "not strict: p0 takes any value; p1 takes any value; p2 takes any value; and 97 more"
 
 
@@ -269,14 +277,14 @@ def test_gemini_gets_an_open_part_where_it_cannot_be_told_more():
     """There is nothing to fall back to, so that part is open, and a note says so."""
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"type": "string"}}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
-    definitions = made("gemini", Catalog(tool))
+    definitions = build_definitions("gemini", Catalog(tool))
     assert definitions[0]["functionDeclarations"][0]["parametersJsonSchema"]["properties"]["a"] == {}
     assert "a refers to #/properties/b" in str(definitions.notes[0])
 
 
 def test_gemini_wants_no_schema_for_no_parameters():
     """An object without properties is refused there."""
-    [definition] = made("gemini", Catalog(everything()["ping"].function))
+    [definition] = build_definitions("gemini", Catalog(everything()["ping"].function))
     assert definition["functionDeclarations"] == [{"name": "ping", "description": "Say that you are there."}]
 
 
@@ -315,12 +323,12 @@ def test_limits_of_annotations_reach_the_model_either_way():
     def act(size: Annotated[int, Interval(ge=1, le=9)], name: Annotated[str, MinLen(2)]) -> None:
         """Act."""
 
-    sent = made("openai", catalog, strict=True)[0]["function"]["parameters"]["properties"]
+    sent = build_definitions("openai", catalog, strict=True)[0]["function"]["parameters"]["properties"]
     assert sent == {
         "size": {"type": "integer", "minimum": 1, "maximum": 9},
         "name": {"type": "string", "description": "(characters at least: 2)"},
     }
-    sent = made("anthropic", catalog, strict=True)[0]["input_schema"]["properties"]
+    sent = build_definitions("anthropic", catalog, strict=True)[0]["input_schema"]["properties"]
     assert sent["size"] == {"type": "integer", "description": "(at least 1; at most 9)"}
 
 
@@ -349,9 +357,9 @@ def test_an_object_that_takes_more_under_a_condition_is_not_closed(keyword, dial
 def test_a_condition_at_the_top_is_an_obstacle_too():
     """The properties of a union's members are offered there; those of a condition are not."""
     schema = {"type": "object", "properties": {"kind": {"type": "string"}}, "then": {"properties": {"x": {}}}, "if": {}}
-    found = rewrite_schema(schema, OPENAI)
-    assert found.obstacles == ["the whole takes `x` only under a condition"]
-    assert found.schema["description"].count("`then`") == 1
+    result = rewrite_schema(schema, OPENAI)
+    assert result.obstacles == ["the whole takes `x` only under a condition"]
+    assert result.schema["description"].count("`then`") == 1
 
 
 def test_a_condition_on_what_is_declared_is_said_in_words():

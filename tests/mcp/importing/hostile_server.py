@@ -68,8 +68,8 @@ def hold(number, arguments, meta):
     """Answer only when three calls have come, the last call first."""
     state["held"].append((number, arguments["text"]))
     if len(state["held"]) == 3:
-        for held, text in reversed(state["held"]):
-            answer(held, text)
+        for call_number, text in reversed(state["held"]):
+            answer(call_number, text)
         state["held"] = []
 
 
@@ -366,7 +366,7 @@ def handle(message):
 
 def main():
     if MODE.startswith("stubborn:"):
-        # Neither this process nor its child ends by itself, whatever the host does.
+        # Neither this process nor its child ends by itself; the host has to end them.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.DEVNULL)
         with open(MODE[9:], "w", encoding="utf-8") as file:

@@ -211,13 +211,13 @@ async def test_the_command_gets_the_environment_and_the_folder_that_are_stated(t
     os.environ["SECRET_OF_THE_PROGRAM"] = "x"
     try:
         async with Servers(evil=hostile(env={"TOKEN": "1"}, cwd=str(tmp_path))) as tools:
-            seen = json.loads((await Dispatcher(tools).call("evil_environment", {})).text)
+            environment = json.loads((await Dispatcher(tools).call("evil_environment", {})).text)
     finally:
         del os.environ["SECRET_OF_THE_PROGRAM"]
 
-    assert "TOKEN" in seen["names"]
-    assert "SECRET_OF_THE_PROGRAM" not in seen["names"]
-    assert seen["folder"] == str(tmp_path)
+    assert "TOKEN" in environment["names"]
+    assert "SECRET_OF_THE_PROGRAM" not in environment["names"]
+    assert environment["folder"] == str(tmp_path)
 
 
 async def test_a_catalog_and_servers_are_one_view():

@@ -1,4 +1,4 @@
-"""A credential that a server was given is masked in whatever the server sends."""
+"""A credential for a server is masked in everything that the server sends."""
 
 from __future__ import annotations
 
@@ -150,11 +150,11 @@ ANSWERS = [send_text, send_value, send_failure, send_error, send_link, send_even
 
 
 @pytest.mark.parametrize("revision", [OLD, NEW])
-@pytest.mark.parametrize("given", GIVEN)
-def test_a_credential_for_an_address_is_masked(given, revision, caplog):
-    """However it is given, and in whatever the server repeats it. The log of the HTTP library does not show it."""
+@pytest.mark.parametrize("case", GIVEN)
+def test_a_credential_for_an_address_is_masked(case, revision, caplog):
+    """The credential may be stated in any place, and repeated in any field. The log of the HTTP library does not show it."""
     caplog.set_level(logging.INFO)
-    secret, options = GIVEN[given]
+    secret, options = GIVEN[case]
     tools = {
         answer.__name__: lambda handler, number, _, answer=answer: answer(handler, number, secret) for answer in ANSWERS
     }
@@ -164,11 +164,11 @@ def test_a_credential_for_an_address_is_masked(given, revision, caplog):
         Servers(web=build_server(server.url, **options)) as imported,
     ):
         dispatcher = Dispatcher(imported)
-        shown = {name: str(dispatcher.call_sync(f"web_{name}", {}).to_json()) for name in tools}
+        texts = {name: str(dispatcher.call_sync(f"web_{name}", {}).to_json()) for name in tools}
         dispatcher.close()
 
-    assert {name for name, text in shown.items() if "[redacted]" not in text} == set()
-    assert {name for name, text in shown.items() if secret in text} == set()
+    assert {name for name, text in texts.items() if "[redacted]" not in text} == set()
+    assert {name for name, text in texts.items() if secret in text} == set()
     assert "HTTP Request: POST" in caplog.text
     assert [form for form in (secret, quote(secret), quote(secret, safe="")) if form in caplog.text] == []
 
@@ -179,28 +179,28 @@ def build_server(url, query="", login="", **options):
 
 
 SSE = {
-    **{given: GIVEN[given][1] for given in ("a query", "a token before the host", "a password before the host")},
+    **{case: GIVEN[case][1] for case in ("a query", "a token before the host", "a password before the host")},
     "an auth with a query": {"auth": KeyInQuery()},
     "a long query": {"query": f"?verbose={'x' * 300}&api_key={quote(SECRET)}"},
 }
 
 
-@pytest.mark.parametrize("given", SSE)
-def test_an_address_that_fails_is_shown_without_credentials(given, caplog):
+@pytest.mark.parametrize("case", SSE)
+def test_an_address_that_fails_is_shown_without_credentials(case, caplog):
     """The error of the HTTP library shows the whole address."""
     caplog.set_level(logging.DEBUG)
     with (
         run_server(NEW) as server,
-        Servers(web=build_server(server.url, transport="sse", **SSE[given])) as tools,
+        Servers(web=build_server(server.url, transport="sse", **SSE[case])) as tools,
     ):
         [problem] = tools.problems
         with pytest.raises(Transient) as caught:
             asyncio.run(tools.request("web", types.ListToolsRequest(), types.ListToolsResult))
 
-    shown = f"{problem} {caught.value} {caplog.text}"
+    output = f"{problem} {caught.value} {caplog.text}"
     assert "405" in problem
-    assert "[redacted]" in shown
-    assert [form for form in (SECRET, quote(SECRET), quote(SECRET, safe=""), quote(SECRET)[:8]) if form in shown] == []
+    assert "[redacted]" in output
+    assert [form for form in (SECRET, quote(SECRET), quote(SECRET, safe=""), quote(SECRET)[:8]) if form in output] == []
 
 
 def test_what_is_no_credential_is_not_masked():
@@ -339,7 +339,7 @@ def test_only_what_is_shown_is_masked(place):
 
 
 @pytest.mark.parametrize("secret", ["secret", "happened", "retry_after_seconds", "message", "reason", "provider"])
-def test_an_error_that_this_process_made_is_read_whatever_the_credential_is(secret):
+def test_an_error_of_this_process_is_readable_with_any_credential(secret):
     """Its fields are not masked, because they are ours."""
     auth = {"provider": "web", "scopes": [f"all of {secret}"], "reason": f"log in with {secret}"}
     error = build_local_error(f"refused {secret}", happened="no", auth=auth)

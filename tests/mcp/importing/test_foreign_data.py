@@ -179,7 +179,7 @@ def collect_texts(value):
 @given(TOOLS)
 @example({"name": "tool", "inputSchema": {"type": "object", "properties": {"a": {"x-note": "a\u200b"}}}})
 def test_no_hostile_text_reaches_a_definition_or_a_problem(definition):
-    """Whatever a tool holds, it is clean in the definitions of all providers, or it is left out with a clean problem."""
+    """Any text of a tool is clean in the definitions of all providers, or the tool is left out with a clean problem."""
     result = {"tools": [definition]}
     problems = leave_out_unusable(result, "2025-11-25", ServerLimits())
     catalog = Catalog()
@@ -198,8 +198,8 @@ def test_no_hostile_text_reaches_a_definition_or_a_problem(definition):
             continue
         catalog.add(imported)
         problems += [remote.describe_definition(), str(remote.hints)]
-    shown = [definitions_for(format, catalog) for format in FORMATS]
-    for text in [*problems, *collect_texts([list(definitions) for definitions in shown])]:
+    all_definitions = [definitions_for(format, catalog) for format in FORMATS]
+    for text in [*problems, *collect_texts([list(definitions) for definitions in all_definitions])]:
         assert not FORBIDDEN.search(text), ascii(text)
 
 

@@ -45,7 +45,7 @@ def test_answers_in_another_order_reach_their_calls(dispatcher):
 
 @pytest.mark.parametrize(("tool", "text"), [("repeat", "first"), ("unasked", "right"), ("drip", "slowly")])
 def test_further_answers_are_dropped(dispatcher, tool, text):
-    """The first answer with the id counts, whatever else comes, and however slowly."""
+    """The first answer with the id counts, also if others come, and if it comes slowly."""
     assert call(dispatcher, tool).text == text
 
 

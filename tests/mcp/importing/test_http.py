@@ -222,11 +222,11 @@ def test_an_auth_of_the_program_is_used():
 
 def test_a_transport_of_the_program_is_used():
     """The program's own transport carries the requests. A server without tools is no problem."""
-    seen = []
+    methods = []
 
     def answer(request):
         message = json.loads(request.content)
-        seen.append(message.get("method"))
+        methods.append(message.get("method"))
         if message.get("method") == "server/discover":
             result = {
                 "supportedVersions": [NEW],
@@ -242,7 +242,7 @@ def test_a_transport_of_the_program_is_used():
     with Servers(web=RemoteServer("http://x.example/mcp", http_transport=httpx2.MockTransport(answer))) as tools:
         assert tools.problems == []
 
-    assert seen == ["server/discover", "tools/list"]
+    assert methods == ["server/discover", "tools/list"]
 
 
 def test_a_call_whose_headers_are_stale_is_sent_again_after_a_new_list():

@@ -126,7 +126,7 @@ async def test_the_view_follows_a_server_object(revision):
 @pytest.mark.long
 async def test_closing_frees_a_call_that_waits_for_a_person():
     """A question without an answer does not hold the program when it ends."""
-    asked, answer = asyncio.Event(), asyncio.Event()
+    question_arrived, answer = asyncio.Event(), asyncio.Event()
 
     async def list_tools(context, params):
         return types.ListToolsResult(tools=[types.Tool(name="ask", input_schema={"type": "object"})])
@@ -136,12 +136,12 @@ async def test_closing_frees_a_call_that_waits_for_a_person():
         return types.InputRequiredResult(input_requests={"q": types.ElicitRequest(params=question)})
 
     async def ask(request):
-        asked.set()
+        question_arrived.set()
         await answer.wait()
 
     async with Servers(s=Server("s", on_list_tools=list_tools, on_call_tool=call_tool)) as tools:
         call = asyncio.ensure_future(Dispatcher(tools, approvals=Approvals(ask=ask)).call("s_ask", {}))
-        await asyncio.wait({call, asyncio.ensure_future(asked.wait())}, return_when="FIRST_COMPLETED")
+        await asyncio.wait({call, asyncio.ensure_future(question_arrived.wait())}, return_when="FIRST_COMPLETED")
         assert not call.done()
 
     assert (await call).kind in ("cancelled", "failed", "transient")

@@ -254,7 +254,7 @@ async def test_a_name_that_one_server_has_had_is_never_another_servers():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("server", "words"),
     [
         ({"a b": ["x"]}, "is no name for a server"),
         ({"": ["x"]}, "is no name for a server"),
@@ -275,10 +275,10 @@ async def test_a_name_that_one_server_has_had_is_never_another_servers():
         (5, "give servers by name"),
     ],
 )
-def test_a_server_that_cannot_be_used_is_refused_with_the_remedy(given, words):
+def test_a_server_that_cannot_be_used_is_refused_with_the_remedy(server, words):
     """The message names the server, the mistake and what to write."""
     with pytest.raises(DefinitionError, match=words.replace("(", r"\(")):
-        Servers(None, given)
+        Servers(None, server)
 
 
 def test_all_mistakes_are_told_at_once():

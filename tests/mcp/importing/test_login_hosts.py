@@ -1,4 +1,4 @@
-"""A login reaches only addresses that its server may name, whatever the server says."""
+"""A login reaches only addresses that its server may name, for any answer of the server."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ class Site:
 
 def run_login(base, key, address, tmp_path):
     """Return the site after a login whose user answers at once, and what was shown to the user."""
-    site, shown = Site(base, key, address), []
+    site, opened_urls = Site(base, key, address), []
     server = RemoteServer(f"{base}/mcp", http_transport=httpx2.MockTransport(site.answer))
 
     def browse(url):
-        shown.append(url)
+        opened_urls.append(url)
         parameters = httpx2.URL(url).params
         httpx2.get(parameters["redirect_uri"], params={"code": "1", "state": parameters["state"]}, trust_env=False)
 
     with pytest.raises(LoginError) as caught:
         asyncio.run(log_in(read_server("docs", server), Logins(tmp_path / "logins.json"), show=browse, seconds=5))
-    return site, shown, str(caught.value)
+    return site, opened_urls, str(caught.value)
 
 
 KEYS = [
@@ -95,9 +95,9 @@ KEYS = [
 @pytest.mark.parametrize("address", FORBIDDEN[:-1])
 def test_a_public_server_may_not_name_a_private_address(key, address, tmp_path):
     """Nothing is sent there, nothing is shown to the user, and the message says so."""
-    site, shown, problem = run_login(PUBLIC, key, address, tmp_path)
+    site, opened_urls, problem = run_login(PUBLIC, key, address, tmp_path)
     assert [url for url in site.reached if not url.startswith(PUBLIC)] == []
-    assert [url for url in shown if not url.startswith(PUBLIC)] == []
+    assert [url for url in opened_urls if not url.startswith(PUBLIC)] == []
     assert "not reached" in problem
 
 
@@ -111,8 +111,8 @@ def test_a_redirect_to_a_private_address_is_not_followed(page, tmp_path):
 @pytest.mark.parametrize("key", KEYS)
 def test_a_server_on_loopback_may_name_loopback(key, tmp_path):
     """This is how a login is tried out."""
-    site, shown, problem = run_login("http://127.0.0.1:9", key, "http://localhost:8080/x", tmp_path)
-    assert any("localhost:8080" in url for url in [*site.reached, *shown])
+    site, opened_urls, problem = run_login("http://127.0.0.1:9", key, "http://localhost:8080/x", tmp_path)
+    assert any("localhost:8080" in url for url in [*site.reached, *opened_urls])
     assert "not reached" not in problem
 
 

@@ -26,7 +26,7 @@ SERVERS = st.text("abc_", max_size=5).map("s{}".format)
 
 @given(SERVERS, ASCII)
 def test_a_legal_name_is_legal(server, name):
-    """Whatever a server calls its tool, the name here is legal and the same each time."""
+    """For any name of a tool, the name here is legal and the same each time."""
     legal = make_legal_name(name, f"{server}_")
 
     assert LEGAL.fullmatch(legal)
@@ -35,7 +35,7 @@ def test_a_legal_name_is_legal(server, name):
 
 @given(st.lists(st.tuples(SERVERS, st.text(max_size=20) | ASCII), max_size=30))
 def test_no_two_tools_get_names_that_look_alike(claims):
-    """Each name that is given belongs to one tool of one server, whatever is claimed in which order."""
+    """Each name belongs to one tool of one server, in any order of the claims."""
     book = NameBook()
     holders = {}
     for server, tool in claims:

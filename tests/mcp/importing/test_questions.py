@@ -213,17 +213,17 @@ async def test_a_call_that_waits_for_a_person_when_the_servers_are_closed_may_ha
     async def call_tool(context, params):
         return types.InputRequiredResult(input_requests={"q": types.ElicitRequest(params=question)}, request_state="s")
 
-    asked = asyncio.Event()
+    question_arrived = asyncio.Event()
 
     async def ask(request):
-        asked.set()
+        question_arrived.set()
         await asyncio.Event().wait()
 
     server = Server("x", on_list_tools=list_tools, on_call_tool=call_tool)
     async with Servers(x=RemoteServer(server)) as tools:
         dispatcher = Dispatcher(tools, approvals=Approvals(ask=ask))
         task = asyncio.create_task(dispatcher.call("x_t", {}))
-        await asyncio.wait_for(asked.wait(), 20)
+        await asyncio.wait_for(question_arrived.wait(), 20)
     result = await asyncio.wait_for(task, 20)
 
     assert (result.kind, result.error.details["happened"]) == ("transient", "maybe")

@@ -147,10 +147,10 @@ def test_a_path_that_is_exchanged_after_it_was_read_is_not_trusted(write):
 
 def test_a_file_that_changes_is_asked_about_again(write):
     """Trust covers the content that was shown."""
-    asked = []
+    questions = []
 
     def agree(text):
-        asked.append(text)
+        questions.append(text)
         return True
 
     path = write({"a": {"command": "first"}})
@@ -160,7 +160,7 @@ def test_a_file_that_changes_is_asked_about_again(write):
     with pytest.raises(ServerFileError, match="a: runs second"):
         Servers.from_config(path)
     Servers.from_config(path, confirm=agree)
-    assert ["first" in asked[0], "second" in asked[1], len(asked)] == [True, True, 2]
+    assert ["first" in questions[0], "second" in questions[1], len(questions)] == [True, True, 2]
     assert Trust().files() == (path,)
     assert Trust().folders() == ()
     Trust().revoke(path)

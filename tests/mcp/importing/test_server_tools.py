@@ -64,12 +64,12 @@ async def test_schemas_that_take_too_long_are_left_out():
 
     tools = tools_of(connect_seconds=0.2)
     await tools.update(list_of("last"), build)
-    known = tools.tools["last"]
+    last_tool = tools.tools["last"]
     await tools.update(list_of("first", "slow", "next", "last"), build_or_wait)
     may_end.set()
 
     assert list(tools.tools) == ["first", "last"]
-    assert tools.tools["last"] is known
+    assert tools.tools["last"] is last_tool
     assert tools.list_problems() == [
         "left out, from `slow` on: 2 tools, whose schemas could not be checked within 0.2 s"
     ]

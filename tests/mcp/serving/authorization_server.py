@@ -132,8 +132,8 @@ class AuthorizationServer:
 
     async def _give_token(self, request):
         form = parse_qs((await request.body()).decode())
-        asked, resource = self._asked.pop(form["code"][0])
-        scope = " ".join(scope for scope in asked if self.scopes is None or scope in self.scopes)
+        scopes, resource = self._asked.pop(form["code"][0])
+        scope = " ".join(scope for scope in scopes if self.scopes is None or scope in self.scopes)
         token = sign(self.issuer, aud=resource, scope=scope)
         return JSONResponse({"access_token": token, "token_type": "Bearer", "expires_in": 60, "scope": scope})
 

@@ -111,7 +111,7 @@ async def test_a_server_without_an_issuer_has_no_such_page(catalog):
 
 @pytest.mark.parametrize("name", ["place_order", "order"])
 async def test_a_missing_scope_is_a_challenge(catalog, name):
-    """The answer names the scope for the tool, under whatever name it is called."""
+    """The answer names the scope for the tool, for every name of the tool."""
     app = http_app(Dispatcher(catalog), auth=build_auth())
     response = await send(app, "tools/call", {"name": name, "arguments": {}})
     assert response.status_code == 403
@@ -170,8 +170,8 @@ async def test_requests_at_the_same_time_keep_their_users_apart(catalog, request
 
     async with app.running(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
         assert set(await asyncio.gather(*(call(client, number) for number in range(30)))) == {200}
-    seen = {(request.principal, request.scopes, request.headers["x-tenant"]) for request in requests}
-    assert seen == {
+    identities = {(request.principal, request.scopes, request.headers["x-tenant"]) for request in requests}
+    assert identities == {
         (f"user-{number}", frozenset({"shop:read", f"scope-{number}"}), f"tenant-{number}") for number in range(30)
     }
 
@@ -225,9 +225,9 @@ async def test_a_header_for_tools_may_not_stand_twice(catalog, requests):
 async def test_a_page_may_send_the_headers_for_tools(catalog):
     """A browser is told so before it sends them."""
     app = http_app(Dispatcher(catalog), request_headers=["x-tenant"])
-    asked = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
+    headers = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
     async with app.running(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
-        response = await client.options("http://127.0.0.1/mcp", headers=asked)
+        response = await client.options("http://127.0.0.1/mcp", headers=headers)
     assert "x-tenant" in response.headers["access-control-allow-headers"].split(", ")
 
 
@@ -273,13 +273,13 @@ async def test_prompts_need_a_scope_too(catalog):
 
 @pytest.mark.parametrize("answer", [5, ["ada"], ("ada", "read"), ("ada", [], []), (5, [])])
 async def test_a_function_that_returns_something_else_is_a_mistake(answer):
-    """Nobody is let in."""
+    """The server refuses every request."""
     with pytest.raises(TypeError, match="returns a name, a tuple of a name and a list of scopes, or None"):
         await Auth(lambda token: answer).find_user("Bearer x")
 
 
 @pytest.mark.parametrize("answer", [None, "", (None, []), ("", ["read"])])
-async def test_a_function_that_knows_no_user_lets_nobody_in(catalog, answer):
+async def test_a_function_that_finds_no_user_refuses_the_request(catalog, answer):
     """The token does not count."""
     assert (await send(http_app(Dispatcher(catalog), auth=lambda token: answer), "tools/list")).status_code == 401
 

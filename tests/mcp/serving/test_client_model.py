@@ -70,25 +70,25 @@ async def test_a_client_without_roots_leaves_the_folders_of_the_server():
 
 async def test_an_asker_of_the_server_is_not_taken_for_a_model():
     """It could be a person, who would be asked to write what a model should."""
-    asked = []
+    requests = []
 
     def ask(request):
-        asked.append(request)
+        requests.append(request)
         return Decision.approve()
 
     async with connect(build(write, approvals=Approvals(ask=ask)), sample="text") as client:
         result = await client.call_tool("write", {})
     assert result.is_error
     assert "there is no model to ask" in result.content[0].text
-    assert [request for request in asked if request.questions] == []
+    assert [request for request in requests if request.questions] == []
 
 
 async def test_a_picture_is_no_text_for_a_tool():
     """The answer of the client cannot be used, so it is asked again, and the call is denied in the end."""
-    asked = []
+    requests = []
 
     async def draw(context, params):
-        asked.append(params)
+        requests.append(params)
         content = types.ImageContent(type="image", data="cG5n", mime_type="image/png")
         return types.CreateMessageResult(role="assistant", content=content, model="test")
 
@@ -96,4 +96,4 @@ async def test_a_picture_is_no_text_for_a_tool():
         result = await client.call_tool("write", {})
     assert result.is_error
     assert "its last answer cannot be used" in result.content[0].text
-    assert len(asked) == 3
+    assert len(requests) == 3

@@ -40,13 +40,13 @@ def test_the_user_of_any_authentication_is_the_principal(user, principal):
 def test_users_have_one_conversation_each_and_the_oldest_is_forgotten(monkeypatch):
     """The number of conversations in memory is bounded."""
     monkeypatch.setattr(conversations, "_MAX_PRINCIPALS", 2)
-    known = Conversations(StateSeal(KEY))
-    ada, bob = known.session_of_principal("ada"), known.session_of_principal("bob")
-    assert known.session_of_principal("ada") is ada
-    known.session_of_principal("eve")
-    assert known.session_of_principal("ada") is ada
-    assert known.session_of_principal("bob") is not bob
-    assert known.session_of_question(None, "ada") is known.session_of_question("x", None) is None
+    registry = Conversations(StateSeal(KEY))
+    ada, bob = registry.session_of_principal("ada"), registry.session_of_principal("bob")
+    assert registry.session_of_principal("ada") is ada
+    registry.session_of_principal("eve")
+    assert registry.session_of_principal("ada") is ada
+    assert registry.session_of_principal("bob") is not bob
+    assert registry.session_of_question(None, "ada") is registry.session_of_question("x", None) is None
 
 
 @pytest.mark.parametrize("content", [[], {"version": 2}, "text"])

@@ -182,17 +182,17 @@ async def test_choices_are_completed(mode):
 
 async def test_changes_of_the_prompts_are_told():
     """A client is told when a prompt is added."""
-    prompts, told = build_prompts(), anyio.Event()
+    prompts, announced = build_prompts(), anyio.Event()
 
     async def note(message):
         if getattr(message, "method", "") == "notifications/prompts/list_changed":
-            told.set()
+            announced.set()
 
     async with connected(Dispatcher(Catalog()), OLD, prompts=prompts, client={"message_handler": note}) as client:
         await client.list_prompts()  # so the server knows that the client is there
         prompts.tool(lambda: "new", name="new", description="New.", read_only=True)
         with anyio.fail_after(60):
-            await told.wait()
+            await announced.wait()
 
 
 async def test_an_unknown_prompt_names_the_functions():

@@ -113,12 +113,12 @@ async def test_rules_hide_refuse_and_ask():
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_new_tool_of_a_server_is_announced_to_the_client(mode):
-    catalog, told = Catalog(), asyncio.Event()
+    catalog, announced = Catalog(), asyncio.Event()
     upstream = build_server(Dispatcher(catalog))
 
     async def note(message):
         if getattr(message, "method", "") == "notifications/tools/list_changed":
-            told.set()
+            announced.set()
 
     async with (
         gateway(mode, *RULES, shop=upstream, client={"message_handler": note}) as client,
@@ -127,7 +127,7 @@ async def test_a_new_tool_of_a_server_is_announced_to_the_client(mode):
         if mode != OLD:
             events = await stack.enter_async_context(client.listen(tools_list_changed=True))
         catalog.add(_price)
-        await (told.wait() if mode == OLD else anext(aiter(events)))
+        await (announced.wait() if mode == OLD else anext(aiter(events)))
         assert [tool.name for tool in (await client.list_tools()).tools] == ["shop__price"]
 
 

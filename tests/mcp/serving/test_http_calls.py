@@ -71,7 +71,7 @@ async def test_a_client_of_the_older_revision_cancels_with_a_message():
 
 
 async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
-    tool, gone = EndlessTool(), asyncio.Event()
+    tool, client_left = EndlessTool(), asyncio.Event()
     app = http_app(Dispatcher(tool.catalog))
     parts = [{"type": "http.request", "body": json.dumps(build_call(META)).encode()}]
     headers = {**HEADERS, "host": "localhost", "mcp-protocol-version": NEW, "mcp-method": "tools/call"}
@@ -80,7 +80,7 @@ async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
     async def receive():
         if parts:
             return parts.pop()
-        await gone.wait()
+        await client_left.wait()
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -96,7 +96,7 @@ async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
     async with app.running():
         request = asyncio.create_task(app(scope, receive, send))
         await tool.started.wait()
-        gone.set()
+        client_left.set()
         await tool.ended.wait()
         assert await request is None
     assert tool.ended.is_set()

@@ -38,8 +38,8 @@ async def test_many_requests_fetch_the_keys_once():
     async with serving() as server:
         server.script = [page(RSA)]
         keys = keys_of(server, Clock())
-        found = await asyncio.gather(*(keys.find("rsa", "RS256") for _ in range(20)))
-        assert {key.key_id for key in found} == {"rsa"}
+        matches = await asyncio.gather(*(keys.find("rsa", "RS256") for _ in range(20)))
+        assert {key.key_id for key in matches} == {"rsa"}
         assert len(server.requests) == 1
 
 
@@ -55,8 +55,8 @@ async def test_a_new_key_is_found_without_a_flood_of_requests():
                 await keys.find(f"invented-{number}", "RS256")
         assert len(server.requests) == 1
         clock.now += 30
-        found = await asyncio.gather(*(keys.find("new", "RS256") for _ in range(20)))
-        assert {key.key_id for key in found} == {"new"}
+        matches = await asyncio.gather(*(keys.find("new", "RS256") for _ in range(20)))
+        assert {key.key_id for key in matches} == {"new"}
         assert len(server.requests) == 2
 
 

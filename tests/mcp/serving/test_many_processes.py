@@ -30,9 +30,9 @@ def find_page(text, address):
 async def approve(page):
     """Answer the question on a page as a browser does."""
     async with httpx.AsyncClient() as browser:
-        shown = await browser.get(page)
+        response = await browser.get(page)
         sent = await browser.post(page, data={"action": "accept", "approval.approve": "true"})
-    return shown, sent
+    return response, sent
 
 
 def is_closed(port):
@@ -78,8 +78,8 @@ async def test_an_approval_is_asked_by_one_process_and_answered_through_another(
         assert waiting.is_error
         assert page == find_page(text_of(again), second.address)
         await first.kill()
-        shown, sent = await approve(page)
-        assert "tea" in shown.text
+        response, sent = await approve(page)
+        assert "tea" in response.text
         assert "wrote tea" in sent.text
         async with Client(f"{second.address}/mcp", mode=OLD) as client:
             results = [await client.call_tool("write", {"text": "tea"}) for _ in range(2)]
@@ -92,11 +92,13 @@ async def test_a_question_of_the_newer_revision_is_answered_through_another_proc
     async with serving(tmp_path) as first, serving(tmp_path) as second:
         person = Person(YES)
         async with Client(f"{first.address}/mcp", mode=NEW, elicitation_callback=person) as client:
-            asked = await call_once(client, "write", {"text": "tea"})
+            question = await call_once(client, "write", {"text": "tea"})
         await first.kill()
         async with Client(f"{second.address}/mcp", mode=NEW, elicitation_callback=person) as client:
             responses = {"approval": YES}
-            result = await call_once(client, "write", {"text": "tea"}, responses=responses, state=asked.request_state)
+            result = await call_once(
+                client, "write", {"text": "tea"}, responses=responses, state=question.request_state
+            )
         assert text_of(result) == "wrote tea"
     assert read_lines(tmp_path, "lines") == ["tea"]
 

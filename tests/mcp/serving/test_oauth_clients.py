@@ -98,15 +98,15 @@ def test_our_client_understands_the_challenge_for_a_scope(issuer):
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_client_of_the_sdk_steps_up(issuer, mode):
     """It gets a token with one scope, is refused, and comes back with a token for both."""
-    url, asked, login = f"{issuer.issuer}/mcp", [], {}
+    url, queries, login = f"{issuer.issuer}/mcp", [], {}
     issuer.scopes = {"shop:read"}
 
     async def open_browser(address):
         response = await asyncio.to_thread(httpx.get, address)
-        asked.append(parse_qs(urlsplit(response.headers["location"]).query))
+        queries.append(parse_qs(urlsplit(response.headers["location"]).query))
 
     async def wait_for_code():
-        return AuthorizationCodeResult(code=asked[-1]["code"][0], state=asked[-1]["state"][0])
+        return AuthorizationCodeResult(code=queries[-1]["code"][0], state=queries[-1]["state"][0])
 
     provider = OAuthClientProvider(
         url,
@@ -122,4 +122,4 @@ async def test_the_client_of_the_sdk_steps_up(issuer, mode):
             issuer.scopes = None
             assert text_of(await client.call_tool("audit", {})) == "audited"
             assert text_of(await client.call_tool("whoami", {})) == "ada ['shop:audit', 'shop:read']"
-    assert len(asked) == 2
+    assert len(queries) == 2

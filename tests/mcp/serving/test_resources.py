@@ -206,7 +206,7 @@ def test_wrong_resources_are_refused_at_once(resources, words):
 @settings(max_examples=limit_examples(30))
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="/%"), min_size=1))
 def test_a_template_gives_back_the_value_that_was_put_in(value):
-    """Whatever text without slashes stands in the place of a parameter is its argument."""
+    """Any text without slashes in the place of a parameter is its argument."""
     book = ResourceBook({"memo://days/{day}/{part}": read_day})
     function = book.find_function(f"memo://days/{value}/am")
     assert function is not None

@@ -57,36 +57,36 @@ def requested_with(scopes):
 
 
 @given(SCOPES, HELD)
-def test_exactly_the_granted_tools_are_listed_and_run(scopes, held):
+def test_exactly_the_granted_tools_are_listed_and_run(scopes, user_scopes):
     """The list and the verdict agree, and both follow the patterns of the scopes."""
-    granted = set().union(*(PATTERNS[text] for scope in held for text in scopes.get(scope, ())))
+    granted = set().union(*(PATTERNS[text] for scope in user_scopes for text in scopes.get(scope, ())))
     dispatcher = Dispatcher(CATALOG, permissions=ScopeJudge(scopes))
 
     async def call_all():
         return {name for name in NAMES if (await dispatcher.call(name, {})).kind == "ok"}
 
-    with requested_with(held):
+    with requested_with(user_scopes):
         assert set(dispatcher.permitted().names()) == granted
         assert asyncio.run(call_all()) == granted
 
 
 @given(SCOPES, HELD, HELD)
-def test_a_further_scope_never_takes_a_tool_away(scopes, held, further):
+def test_a_further_scope_never_takes_a_tool_away(scopes, user_scopes, further):
     """A step up keeps what the client had."""
     dispatcher = Dispatcher(CATALOG, permissions=ScopeJudge(scopes))
-    with requested_with(held):
+    with requested_with(user_scopes):
         before = set(dispatcher.permitted().names())
-    with requested_with(held | further):
+    with requested_with(user_scopes | further):
         assert before <= set(dispatcher.permitted().names())
 
 
 @given(SCOPES, HELD)
-def test_the_first_scope_that_is_named_is_enough(scopes, held):
+def test_the_first_scope_that_is_named_is_enough(scopes, user_scopes):
     """A client that gets it sees the tool."""
     judge = ScopeJudge(scopes)
     for tool in CATALOG:
         for scope in judge.find_scopes(tool)[:1]:
-            with requested_with({*held, scope}):
+            with requested_with({*user_scopes, scope}):
                 assert judge.could_allow(tool, frozenset({tool.name}))
 
 

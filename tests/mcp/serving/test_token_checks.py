@@ -62,7 +62,6 @@ async def check(auth, token):
     [(RSA_KEY, "RS256", "rsa"), (RSA_KEY, "PS512", "rsa"), (EC_KEY, "ES256", "ec"), (ED_KEY, "EdDSA", "ed")],
 )
 async def test_a_signed_token_counts_for_its_user(issuer, key, algorithm, kid):
-    """Whatever the kind of its key."""
     auth = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     token = sign(issuer.issuer, key, algorithm, kid, scope="read write")
     assert await check(auth, token) == ("ada", {"read", "write"})

@@ -306,7 +306,7 @@ async def test_a_client_without_the_extension_waits_for_its_call(bench, mode):
 
 
 async def test_a_task_belongs_to_its_user(bench):
-    """For other users it does not exist, whatever they know."""
+    """For other users it does not exist, even if they know its id."""
     bench.may_end.clear()
     tokens = {"the-token-of-ada-1234": "ada", "the-token-of-bob-1234": "bob"}
     app = http_app(Dispatcher(bench.catalog), auth=Auth.token(tokens))

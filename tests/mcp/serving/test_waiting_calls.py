@@ -94,9 +94,9 @@ async def test_a_call_with_questions_is_answered_form_by_form(shop, store, ran):
         first = await client.post(page, data=YES)
         size_page = httpx.URL(f"http://localhost{page}").join(first.headers["location"]).path
         assert (await call(client, "order", item="tea"))[1] == size_page
-        shown = await client.get(size_page)
-        assert "Which &lt;size&gt;?" in shown.text
-        assert '<option value="M">' in shown.text
+        response = await client.get(size_page)
+        assert "Which &lt;size&gt;?" in response.text
+        assert '<option value="M">' in response.text
         refused = await client.post(size_page, data={"action": "accept", "size.answer": "XL"})
         empty = await client.post(size_page, data={"size.answer": "M"})
         assert [refused.status_code, empty.status_code] == [409, 400]

@@ -1,4 +1,4 @@
-"""Whatever a client sends, only calls run that a person approved with exactly these arguments, and each of them once."""
+"""For any messages of a client, only calls run that a person approved with exactly these arguments, and each of them once."""
 
 from __future__ import annotations
 

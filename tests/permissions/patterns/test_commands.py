@@ -116,7 +116,6 @@ WORDS = st.text("abc-._/: '\"\\", min_size=1, max_size=6)
 
 @given(words=st.lists(WORDS, max_size=4), added=st.sampled_from(ADDED))
 def test_no_allow_holds_once_anything_unknown_is_added(words, added):
-    """Whatever else stands on the line."""
     text = shlex.join(["git", "status", *words])
     assert commands_allowed(text, ["git status:*"])
     assert not commands_allowed(added.format(text), ["git status:*"])
@@ -211,8 +210,8 @@ def test_a_denied_prefix_stays_denied_in_chains_and_wrappers(chain, last, words,
     if quoted:
         command = f"sh -c {shlex.quote(command)}"
     text = last.format(command)
-    for each in chain:
-        text = each.format(text) if "\n" not in text else text
+    for template in chain:
+        text = template.format(text) if "\n" not in text else text
     assert commands_concerned(text, "git push:*")
 
 
@@ -261,7 +260,7 @@ def test_a_denied_prefix_stays_denied_in_chains_and_wrappers(chain, last, words,
         ("git push:*", "ls " + "x" * 30_000),
     ],
 )
-def test_a_deny_holds_for_whatever_could_be_it(pattern, text):
+def test_a_deny_holds_for_every_command_that_could_match(pattern, text):
     """It is easier to write a command in another way than to think of all the ways."""
     assert commands_concerned(text, pattern)
     assert not commands_allowed(text, ["git status:*", "ls"])
@@ -292,7 +291,7 @@ def test_a_deny_does_not_hold_for_what_cannot_be_it(pattern, text):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         ("git push | sh", "simple command"),
         ("a && b:*", "simple command"),
@@ -311,9 +310,9 @@ def test_a_deny_does_not_hold_for_what_cannot_be_it(pattern, text):
         ("  :*", "missing"),
     ],
 )
-def test_a_mistake_in_a_pattern_is_refused(pattern, said):
+def test_a_mistake_in_a_pattern_is_refused(pattern, message):
     """With the remedy."""
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         CommandPattern.read(pattern)
 
 

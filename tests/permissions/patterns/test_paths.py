@@ -163,7 +163,7 @@ def test_what_cannot_be_a_path_is_an_error(root, path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         ("src/**.py", "stands alone"),
         ("***", "stands alone"),
@@ -173,9 +173,9 @@ def test_what_cannot_be_a_path_is_an_error(root, path):
         ("a\0b", "NUL"),
     ],
 )
-def test_a_mistake_in_a_pattern_is_refused(pattern, said):
+def test_a_mistake_in_a_pattern_is_refused(pattern, message):
     """With the remedy."""
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         PathPattern.read(pattern)
 
 
@@ -189,7 +189,7 @@ _STEPS = st.sampled_from(
     steps=st.lists(_STEPS, min_size=1, max_size=7), pattern=st.sampled_from(["src/**", "inside/**", "src/*", "leak/**"])
 )
 def test_what_is_allowed_really_lies_in_the_folder(root, steps, pattern):
-    """However the path is written, and whatever links it goes through."""
+    """The path may be written in any form, and may go through any links."""
     path = "/".join(steps)
     read = PathPattern.read(pattern)
     try:

@@ -53,7 +53,7 @@ from toolkit.permissions.patterns.urls import UrlPattern
         ("http://*/**", "http://a.org/x", False),
         ("http://**/**", "http://a.b.org/x", True),
         ("http://**/**", "http://10.0.0.1/x", True),
-        # Addresses in numbers are one label to nobody.
+        # An address in numbers has no labels.
         ("http://127.0.0.1/**", "http://127.0.0.1/x", True),
         ("http://127.0.0.1/**", "http://2130706433/x", True),
         ("http://127.0.0.1/**", "http://0x7f.1/x", True),
@@ -180,7 +180,7 @@ def test_what_could_be_read_in_two_ways_cannot_be_compared(url):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         ("docs.python.org/**", "scheme"),
         ("//docs.python.org/**", "scheme"),
@@ -205,9 +205,9 @@ def test_what_could_be_read_in_two_ways_cannot_be_compared(url):
         ("https://stra\u00dfe.de/**", "ASCII form"),
     ],
 )
-def test_a_mistake_in_a_pattern_is_refused(pattern, said):
+def test_a_mistake_in_a_pattern_is_refused(pattern, message):
     """With the remedy."""
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         UrlPattern.read(pattern)
 
 
@@ -241,9 +241,9 @@ SEGMENTS = st.lists(st.sampled_from(["", "a", "b", "ab", "*", "a*", "**"]), max_
 @example(["*", "a"], ["", "a"])
 @example(["*", "**"], [])
 @given(SEGMENTS, SEGMENTS)
-def test_a_deny_is_never_narrower_than_an_allow(wanted, sent):
-    """Whatever a pattern would allow, it denies where it stands in a deny rule."""
+def test_a_deny_is_never_narrower_than_an_allow(segments, sent):
+    """A pattern denies in a deny rule every URL that it would allow in an allow rule."""
     path = "/".join(sent).replace("*", "a")
-    pattern, url = UrlPattern.read(f"https://a.org/{'/'.join(wanted)}"), f"https://a.org/{path}"
+    pattern, url = UrlPattern.read(f"https://a.org/{'/'.join(segments)}"), f"https://a.org/{path}"
     if pattern.allows(url):
         assert pattern.concerns(url)

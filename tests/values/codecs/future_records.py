@@ -69,7 +69,7 @@ class Loose(TypedDict, total=False):
 class New(typing_extensions.TypedDict):
     day: Day
     label: typing_extensions.NotRequired[str]
-    kept: typing_extensions.ReadOnly[int]
+    number: typing_extensions.ReadOnly[int]
 
 
 class Nested(typing_extensions.TypedDict, Generic[T]):
@@ -83,4 +83,4 @@ class Quoted(typing_extensions.TypedDict):
 
 @dataclass
 class Lost:
-    thing: Missing
+    item: Missing

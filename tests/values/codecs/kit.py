@@ -89,18 +89,18 @@ def check_schema(text: str) -> None:
     Draft202012Validator.check_schema(json.loads(text))
 
 
-def assert_alike(one: Any, other: Any) -> None:
+def assert_alike(value: Any, other: Any) -> None:
     """Equal, and of the same types all the way down: 1, 1.0 and True are three values."""
-    assert type(one) is type(other)
-    assert one == other
-    if dataclasses.is_dataclass(one):
-        one, other = vars_of(one), vars_of(other)
-    if isinstance(one, (set, frozenset)):
-        one, other = sorted(one, key=repr), sorted(other, key=repr)
-    if isinstance(one, dict):
-        one, other = list(one.items()), list(other.items())
-    if isinstance(one, (list, tuple)):
-        for mine, yours in zip(one, other, strict=True):
+    assert type(value) is type(other)
+    assert value == other
+    if dataclasses.is_dataclass(value):
+        value, other = vars_of(value), vars_of(other)
+    if isinstance(value, (set, frozenset)):
+        value, other = sorted(value, key=repr), sorted(other, key=repr)
+    if isinstance(value, dict):
+        value, other = list(value.items()), list(other.items())
+    if isinstance(value, (list, tuple)):
+        for mine, yours in zip(value, other, strict=True):
             assert_alike(mine, yours)
 
 

@@ -260,9 +260,9 @@ def python(version):
         shutil.which(f"python{version}"),
         *Path(sys.base_prefix).parent.glob(f"{version}*/bin/python{version}"),
     ]
-    for each in filter(None, candidates):
-        if subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return each
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return candidate
     return None
 
 
@@ -320,15 +320,15 @@ SYNTAX = '''
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_new_syntax_is_read(version, future, tmp_path):
     """`type` statements and `class Box[T]` work where Python has them."""
-    found = python(version)
-    if found is None:
+    interpreter = python(version)
+    if interpreter is None:
         pytest.skip(f"there is no Python {version} here")
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SYNTAX.format(future=future)))
     root = Path(__file__).parents[3]
-    path = os.pathsep.join([str(root), *(each for each in sys.path if each.endswith("site-packages"))])
+    path = os.pathsep.join([str(root), *(folder for folder in sys.path if folder.endswith("site-packages"))])
     done = subprocess.run(
-        [found, "-W", "error", str(script)],
+        [interpreter, "-W", "error", str(script)],
         env={"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

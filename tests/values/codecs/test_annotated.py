@@ -189,7 +189,7 @@ class Info(pydantic.BaseModel):
 
 @pytest.mark.parametrize("item", [object(), 3, None, {"gt": 5}, ["x"], Info(), Info, Marker(), str.upper])
 def test_unknown_metadata_is_ignored(item, validation):
-    """Whatever else stands in an annotation is someone else's business."""
+    """Metadata of another library changes nothing."""
     assert schema_of(Annotated[int, item]) == INTEGER
     there_and_back(Annotated[int, item], 1, 1, validation)
     there_and_back(dict[str, list[Annotated[int, item]]], {"a": [1]}, {"a": [1]}, validation)
@@ -204,7 +204,7 @@ def test_every_way_to_describe_a_value_counts(item, validation):
     assert schema_of(list[Annotated[int, item]])["items"]["description"] == "Text."
 
 
-def described(hint, default=...):
+def describe_parameter(hint, default=...):
     """The schema of a parameter that its docstring describes as well."""
 
     def probe(value):
@@ -240,7 +240,7 @@ def described(hint, default=...):
 )
 def test_an_annotation_wins_over_the_docstring(hint, text):
     """What stands at the type is said; an empty description falls back."""
-    assert described(hint)["description"] == text
+    assert describe_parameter(hint)["description"] == text
 
 
 @pytest.mark.parametrize(

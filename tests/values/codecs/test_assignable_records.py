@@ -78,9 +78,9 @@ class Made:
     a: int
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
-        made = super().__new__(cls)
-        made.extra = 1
-        return made
+        instance = super().__new__(cls)
+        instance.extra = 1
+        return instance
 
 
 @dataclass

@@ -9,7 +9,7 @@ from toolkit.values.codecs.code_writer import UNSURE, CodeWriter, compile_codec,
 from toolkit.values.codecs.rules import create_hint_reader
 
 
-def made(hint: Any) -> Any:
+def compile_hint(hint: Any) -> Any:
     return compile_codec(create_hint_reader().codec(hint), "it")
 
 
@@ -24,7 +24,7 @@ def test_deep_types_are_split_into_functions():
     value: Any = 5
     for _ in range(40):
         hint, value = list[hint], [value]
-    check = made(hint)
+    check = compile_hint(hint)
     assert check(value, 0) == value
     assert check([value], 0) is UNSURE
 
@@ -48,9 +48,9 @@ def test_what_a_constructor_raises_is_no_answer():
 def test_a_constant_is_named_once():
     """The same object has one name in the code."""
     writer = CodeWriter()
-    thing = object()
-    assert writer.constant(thing) == writer.constant(thing)
-    assert writer.namespace[writer.constant(thing)] is thing
+    constant = object()
+    assert writer.constant(constant) == writer.constant(constant)
+    assert writer.namespace[writer.constant(constant)] is constant
 
 
 def test_an_empty_block_is_still_a_block():

@@ -1,4 +1,4 @@
-"""Lists, tuples, sets and their cousins, whatever they hold."""
+"""Lists, tuples, sets and similar containers, with items of any type."""
 
 import collections
 import typing
@@ -110,7 +110,7 @@ def test_wrong_items_are_refused_where_they_are(hint, form, words, validation):
 
 @dataclass(eq=False)
 class Marker:
-    """Two of these are never equal, whatever they hold."""
+    """Two of these are never equal, even with the same content."""
 
     name: str
 
@@ -136,7 +136,7 @@ def test_a_set_whose_items_collapse_is_refused(hint, form, validation):
 def test_items_without_equality_can_be_in_a_set(validation):
     """A class without `__eq__` is fine in a set as long as its JSON forms differ."""
     received = read(set[Marker], [{"name": "a"}, {"name": "b"}], validation)
-    assert sorted(each.name for each in received) == ["a", "b"]
+    assert sorted(marker.name for marker in received) == ["a", "b"]
 
 
 def test_sets_are_written_in_one_order():
@@ -187,7 +187,7 @@ def test_other_containers_do_not_encode(hint, value):
         (list[Any], [[1]], [[1]]),
     ],
 )
-def test_abstract_containers_encode_whatever_fits(hint, value, form):
+def test_abstract_containers_encode_any_container_that_fits(hint, value, form):
     """A default of a fitting concrete type has a JSON form."""
     assert written(hint, value) == form
 

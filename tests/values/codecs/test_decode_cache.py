@@ -7,8 +7,8 @@ from toolkit.values.codecs.decode_cache import memoize_decode, use_decode_cache
 
 def test_a_container_is_decoded_once_in_a_block():
     """Inside the block the same object gets the same answer; outside nothing is kept."""
-    asked = []
-    decode = memoize_decode(lambda value: asked.append(value) or len(asked))
+    calls = []
+    decode = memoize_decode(lambda value: calls.append(value) or len(calls))
     value = [1]
     with use_decode_cache():
         assert [decode(value), decode(value), decode([2])] == [1, 1, 2]
@@ -17,10 +17,10 @@ def test_a_container_is_decoded_once_in_a_block():
 
 def test_a_failure_is_remembered_too():
     """What could not be decoded is refused again, without trying."""
-    asked = []
+    calls = []
 
     def decode(value):
-        asked.append(value)
+        calls.append(value)
         raise ValueError("no")
 
     value: dict = {}
@@ -30,23 +30,23 @@ def test_a_failure_is_remembered_too():
             again(value)
         with pytest.raises(ValueError, match="no"):
             again(value)
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_scalars_are_not_remembered():
     """Only containers are worth it; a scalar's identity may be shared by chance."""
-    asked = []
-    decode = memoize_decode(asked.append)
+    calls = []
+    decode = memoize_decode(calls.append)
     with use_decode_cache():
         decode(5)
         decode(5)
-    assert asked == [5, 5]
+    assert calls == [5, 5]
 
 
 def test_blocks_nest():
     """A constructor that checks arguments of its own does not disturb the decoding under way."""
-    asked = []
-    decode = memoize_decode(lambda value: asked.append(value) or len(asked))
+    calls = []
+    decode = memoize_decode(lambda value: calls.append(value) or len(calls))
     value = [1]
     with use_decode_cache():
         decode(value)

@@ -21,7 +21,7 @@ class Short:
 
 @dataclass
 class Address:
-    """Where somebody lives."""
+    """Where a person lives."""
 
     street: str
     city: str
@@ -74,7 +74,7 @@ def test_what_is_short_is_written_twice():
     assert "$defs" not in tool_for(tuple[Short, Short]).schema
 
 
-def test_a_definition_nobody_uses_is_left_out():
+def test_an_unused_definition_is_left_out():
     """A type that was read and then replaced leaves nothing behind."""
     assert assemble_schema({"type": "object"}, {"Unused": TEXT}) == {"type": "object"}
     assert assemble_schema(TEXT, {}) == TEXT
@@ -164,7 +164,7 @@ def test_a_reference_to_a_reference_is_followed():
 def test_rewriting_leaves_the_original_alone():
     """A schema is changed by making another."""
     schema = {"anyOf": [{"title": "a"}, True], "const": {"title": "b"}}
-    without = rewrite_schema(schema, lambda part: {key: each for key, each in part.items() if key != "title"})
+    without = rewrite_schema(schema, lambda part: {key: value for key, value in part.items() if key != "title"})
     assert without == {"anyOf": [{}, True], "const": {"title": "b"}}
     assert schema == {"anyOf": [{"title": "a"}, True], "const": {"title": "b"}}
 

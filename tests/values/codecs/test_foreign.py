@@ -1,12 +1,11 @@
-"""pydantic models, msgspec structs, and types a user registers: schemas that somebody else wrote."""
+"""pydantic models, msgspec structs, and types that a user registers: schemas that other libraries wrote."""
 
 import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
-from typing import Annotated, Any, Generic, Literal, NamedTuple, Optional, TypeVar
+from typing import Annotated, Any, Generic, Literal, Optional
 
 import msgspec
 import pydantic
@@ -14,15 +13,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic_core import core_schema
 
-from toolkit import BadArgs, DefinitionError, Tool, register_codec
+from tests.values.codecs.foreign_kit import DAY, INTEGER, TEXT, Kind, Node, T
+from toolkit import BadArgs, DefinitionError, Tool
 
 from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for, written
-
-T = TypeVar("T")
-INTEGER = {"type": "integer"}
-TEXT = {"type": "string"}
-DATE = {"type": "string", "format": "date"}
-DAY = date(2024, 5, 1)
 
 
 class Item(BaseModel):
@@ -51,11 +45,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True)
     x: int
     day: date
-
-
-class Node(BaseModel):
-    value: int
-    children: "list[Node]" = []
 
 
 class Page(BaseModel, Generic[T]):
@@ -194,7 +183,7 @@ def test_pydantic_is_not_the_judge_of_shape(hint, form, words, validation):
 def test_a_whole_number_may_be_written_as_a_float(hint, form, validation):
     """`3.0` is an integer in JSON, for a strict model too."""
     received = read(hint, form, validation)
-    assert [each for each in vars(received).values() if type(each) is int] == [3]
+    assert [value for value in vars(received).values() if type(value) is int] == [3]
 
 
 def test_pydantic_schemas_are_kept_short():
@@ -325,265 +314,6 @@ def test_a_class_may_wait_for_another(base, validation, monkeypatch):
     monkeypatch.setitem(globals(), "DefinedLater", Item if base is BaseModel else Kind)
     form = {"late": {"name": "a"} if base is BaseModel else {"x": 1}}
     assert isinstance(tool.check({"value": [form]}, validation=validation)["value"][0], hint)
-
-
-class Kind(msgspec.Struct):
-    """What it is for."""
-
-    x: int
-    day: date = DAY
-
-
-class Renamed(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
-    first_name: str
-
-
-class Add(msgspec.Struct, tag="add"):
-    left: "Add | Lit"
-    right: "Add | Lit"
-
-
-class Lit(msgspec.Struct, tag="lit"):
-    value: float
-
-
-class Bounded(msgspec.Struct):
-    size: Annotated[int, msgspec.Meta(gt=0, description="How big.")]
-
-    def __post_init__(self):
-        if self.size > 100:
-            raise ValueError("too big")
-
-
-class Many(msgspec.Struct):
-    items: list[Bounded] = []
-    named: dict[str, Bounded] = {}
-
-
-class StructBox(msgspec.Struct, Generic[T]):
-    item: T
-
-
-class Row(msgspec.Struct, array_like=True):
-    x: int
-    y: str
-
-
-class Odd(msgspec.Struct):
-    function: type
-
-
-@pytest.mark.parametrize(
-    ("hint", "value", "form", "schema"),
-    [
-        (
-            Kind,
-            Kind(1, DAY),
-            {"x": 1, "day": "2024-05-01"},
-            {
-                "type": "object",
-                "description": "What it is for.",
-                "properties": {"x": INTEGER, "day": DATE | {"default": "2024-05-01"}},
-                "required": ["x"],
-            },
-        ),
-        (
-            Renamed,
-            Renamed("a"),
-            {"firstName": "a"},
-            {
-                "type": "object",
-                "properties": {"firstName": TEXT},
-                "required": ["firstName"],
-                "additionalProperties": False,
-            },
-        ),
-        (
-            Add,
-            Add(Lit(1.0), Add(Lit(2.0), Lit(3.5))),
-            {
-                "type": "add",
-                "left": {"type": "lit", "value": 1.0},
-                "right": {
-                    "type": "add",
-                    "left": {"type": "lit", "value": 2.0},
-                    "right": {"type": "lit", "value": 3.5},
-                },
-            },
-            None,
-        ),
-        (Add | Lit, Lit(1.5), {"type": "lit", "value": 1.5}, None),
-        (Bounded, Bounded(1), {"size": 1}, None),
-        (Many, Many([Bounded(1)], {"a": Bounded(2)}), {"items": [{"size": 1}], "named": {"a": {"size": 2}}}, None),
-        (StructBox[date], StructBox(DAY), {"item": "2024-05-01"}, None),
-        (Row, Row(1, "a"), [1, "a"], None),
-    ],
-)
-def test_structs_go_three_ways(hint, value, form, schema, validation):
-    """A struct is described and converted by msgspec, by its own names and tags."""
-    three_ways(hint, value, form, schema_of(hint) if schema is None else schema, validation)
-
-
-@pytest.mark.parametrize(
-    ("hint", "form", "words"),
-    [
-        (Kind, {"x": "1"}, "value.x: expected an integer"),
-        (Kind, {"x": True}, "value.x: expected an integer"),
-        (Kind, {"x": 1, "day": "soon"}, "value.day: "),
-        (Renamed, {"first_name": "a"}, "value.firstName: required"),
-        (Bounded, {"size": 0}, "value.size: expected more than 0"),
-        (Bounded, {"size": 101}, "value: too big"),
-        (list[Many], [{"items": [{"size": 1}, {"size": 101}]}], "value[0].items[1]: too big"),
-        (Many, {"named": {"a": {"size": 101}}}, "value.named: too big"),
-        (Add, {"type": "add", "left": {"type": "lit", "value": 1}, "right": {"type": "no"}}, "value"),
-    ],
-)
-def test_msgspec_is_not_the_judge_of_shape(hint, form, words, validation):
-    """The schema refuses what msgspec might coerce; what a struct itself raises has its path."""
-    assert words in problem(hint, form, validation)
-
-
-def test_a_struct_takes_a_whole_number_written_as_a_float(validation):
-    """`3.0` is an integer in JSON, though not for msgspec."""
-    assert read(Kind, {"x": 3.0}, validation) == Kind(3)
-
-
-def test_a_struct_that_cannot_be_described_is_refused():
-    """msgspec's own reason is passed on, with a remedy."""
-    with pytest.raises(DefinitionError, match="parameter `value`: msgspec cannot describe Odd: .*register_codec"):
-        tool_for(Odd)
-
-
-class Money:
-    def __init__(self, amount, currency):
-        self.amount, self.currency = Decimal(amount), currency
-
-    def __eq__(self, other):
-        return isinstance(other, Money) and vars(self) == vars(other)
-
-    def __hash__(self):
-        return hash(self.amount)
-
-    @classmethod
-    def parse(cls, text):
-        amount, _, currency = text.partition(" ")
-        if currency == "XXX":
-            raise ValueError("there is no such currency")
-        return cls(amount, currency)
-
-    def __str__(self):
-        return f"{self.amount} {self.currency}"
-
-
-MONEY = TEXT | {"pattern": "^[0-9.]+ [A-Z]{3}$"}
-
-
-@pytest.fixture
-def money(own_forms):
-    """A class that every tool knows during the test."""
-    return register_codec(Money, schema=MONEY, decode=Money.parse, encode=str)
-
-
-@pytest.mark.usefixtures("money")
-def test_a_registered_type_goes_three_ways(validation):
-    """A few lines teach every tool the JSON form of a class."""
-    three_ways(Money, Money("1.50", "EUR"), "1.50 EUR", MONEY, validation)
-    assert problem(Money, "much", validation).startswith("value: expected text that matches")
-    assert problem(list[Money], ["1 EUR", "1 XXX"], validation) == "value[1]: there is no such currency"
-    with pytest.raises(TypeError, match="expected Money, got str"):
-        written(Money, "1.50 EUR")
-
-
-@pytest.mark.usefixtures("money")
-def test_a_registered_type_is_told_apart_in_unions(validation):
-    """Its schema is narrower than any text, so it wins where it fits."""
-    there_and_back(str | Money, Money("1.50", "EUR"), "1.50 EUR", validation)
-    there_and_back(str | Money, "much", "much", validation)
-    there_and_back(int | Money | None, 3, 3, validation)
-    there_and_back(set[Money], {Money("1.50", "EUR")}, ["1.50 EUR"], validation)
-    there_and_back(dict[Money, int], {Money("1.50", "EUR"): 1}, {"1.50 EUR": 1}, validation)
-
-
-@dataclass
-class Price:
-    money: Money
-    shown: bool = True
-
-
-@pytest.mark.usefixtures("money")
-def test_a_registered_type_may_stand_in_records(validation):
-    """Wherever a type may stand, a registered one may."""
-    there_and_back(Price, Price(Money("1", "EUR")), {"money": "1 EUR", "shown": True}, validation)
-
-
-class Tag:
-    def __init__(self, *words):
-        self.words = words
-
-    def __eq__(self, other):
-        return self.words == other.words
-
-    __hash__ = None
-
-
-@pytest.mark.parametrize(
-    ("schema", "good", "bad"),
-    [
-        ({"type": "array", "items": TEXT, "contains": {"const": "a"}}, ["a", "b"], ["b"]),
-        ({"type": "array", "items": TEXT, "uniqueItems": True}, ["a", "b"], ["a", "a"]),
-        ({"anyOf": [{"type": "array", "maxItems": 1}, {"type": "array", "minItems": 3}]}, ["a"], ["a", "b"]),
-        ({"type": "array", "items": {"$ref": "#/$defs/word"}, "$defs": {"word": TEXT | {"minLength": 1}}}, ["a"], [""]),
-        ({"$ref": "#/$defs/all", "$defs": {"all": {"type": "array", "items": TEXT}}}, ["a"], [1]),
-        ({"$ref": "#/$defs/all", "minItems": 1, "$defs": {"all": {"type": "array"}}}, ["a"], []),
-        ({"type": "array", "items": {"anyOf": [TEXT, {"$ref": "#"}]}}, ["a", ["b"]], ["a", [1]]),
-    ],
-)
-def test_a_registered_schema_may_use_any_keyword(schema, good, bad, validation, own_forms):
-    """What the generated code does not know jsonschema judges; references are found wherever the schema stands."""
-    register_codec(Tag, schema=schema, decode=lambda words: Tag(*words), encode=lambda tag: list(tag.words))
-    there_and_back(Tag, Tag(*good), good, validation)
-    there_and_back(dict[str, Tag | None], {"a": Tag(*good), "b": None}, {"a": good, "b": None}, validation)
-    there_and_back(
-        tuple[Tag, Tag, Node],
-        (Tag(*good), Tag(*good), Node(value=1)),
-        [good, good, {"value": 1, "children": []}],
-        validation,
-    )
-    assert problem(list[Tag], [good, bad], validation).startswith("value[1]")
-    with pytest.raises(DefinitionError, match="cannot be hashed"):
-        tool_for(set[Tag])
-
-
-@pytest.mark.parametrize(
-    ("kind", "schema", "words"),
-    [
-        ("Money", TEXT, "expected a class"),
-        (Money, {"type": "text"}, r"register_codec\(Money\)"),
-        (Money, {"$ref": "https://example.com/x"}, r"register_codec\(Money\)"),
-        (Money, {"type": "object", "properties": {"a": TEXT, "b": {"$ref": "#/properties/a"}}}, "refer to `#` or"),
-        (Money, {"$dynamicRef": "#x", "$defs": {"x": {"$dynamicAnchor": "x"}}}, "refer to `#` or"),
-    ],
-)
-def test_a_registration_that_cannot_work_is_refused(kind, schema, words, own_forms):
-    """Mistakes show where they were made, not at the first call."""
-    with pytest.raises(DefinitionError, match=words):
-        register_codec(kind, schema=schema, decode=str, encode=str)
-
-
-class Pair(NamedTuple):
-    a: int
-    b: int
-
-
-def test_a_registered_codec_wins_over_what_we_know(validation, own_forms):
-    """Also for a class that could have been read, and for one of our own."""
-    register_codec(
-        Pair,
-        schema=TEXT,
-        decode=lambda text: Pair(*map(int, text.split("/"))),
-        encode=lambda pair: f"{pair.a}/{pair.b}",
-    )
-    three_ways(Pair, Pair(1, 2), "1/2", TEXT, validation)
 
 
 def test_no_foreign_package_is_imported_unless_used():

@@ -57,7 +57,7 @@ class Model(pydantic.BaseModel):
 class Checked:
     amount: Annotated[Decimal, pydantic.Field(gt=0)]
     words: list[str] = dataclasses.field(default_factory=list)
-    made: int = dataclasses.field(default=3, init=False)
+    computed: int = dataclasses.field(default=3, init=False)
 
     @pydantic.field_serializer("words")
     def sort(self, words: list[str]) -> list[str]:
@@ -137,8 +137,8 @@ def test_the_function_gets_the_record_that_was_validated():
 def test_a_field_that_the_constructor_does_not_take_is_no_argument():
     """It is computed, so a model cannot send it."""
     assert list(make(Checked).schema["properties"]) == ["amount", "words"]
-    with pytest.raises(BadArgs, match="^made: unknown key"):
-        make(Checked).check({"amount": 1, "made": 3})
+    with pytest.raises(BadArgs, match="^computed: unknown key"):
+        make(Checked).check({"amount": 1, "computed": 3})
 
 
 @pytest.mark.parametrize("kind", [Model, Checked, Plain, Tagged])

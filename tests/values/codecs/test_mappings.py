@@ -203,7 +203,7 @@ def test_other_mappings_do_not_encode(hint, value):
         written(hint, value)
 
 
-def test_an_abstract_mapping_encodes_whatever_fits():
+def test_an_abstract_mapping_encodes_any_mapping():
     """A default of a fitting concrete type has a JSON form."""
     assert written(abc.Mapping[str, int], collections.ChainMap({"a": 1})) == {"a": 1}
 

@@ -215,7 +215,7 @@ async def test_a_name_is_refused_where_repairs_are_off(hint, sent):
         (dict[Level, int], {"LOW": 5, "1": 6}),
         (dict[Level, int], {"LOUD": 5}),
     ],
-    ids=lambda each: str(each)[:30],
+    ids=lambda value: str(value)[:30],
 )
 async def test_what_names_no_member_is_refused(hint, sent):
     """A repair never guesses."""

@@ -24,7 +24,8 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
-from toolkit import BadArgs, DefinitionError, Tool, register_codec
+from tests.values.codecs.metadata_kit import fail, inside
+from toolkit import BadArgs, DefinitionError, register_codec
 from toolkit.values.schemas.text_forms import TEXT_FORMS
 
 from .kit import problem, read, schema_of, tool_for, written
@@ -33,13 +34,6 @@ HERE = str(Path(__file__))
 FOLDER = str(Path(__file__).parent)
 MISSING = str(Path(__file__).parent / "no-such-file")
 VERSION_1 = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
-
-
-def inside(path):
-    """The check of the issue: a path that must stay inside."""
-    if ".." in path:
-        raise ValueError("stays outside the project")
-    return path
 
 
 def with_info(value, info):
@@ -89,10 +83,6 @@ class Upper:
 class Even(at.GroupedMetadata):
     def __iter__(self):
         yield AfterValidator(lambda number: number if number % 2 == 0 else fail("odd"))
-
-
-def fail(text):
-    raise ValueError(text)
 
 
 @dataclass
@@ -342,7 +332,7 @@ def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(va
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (ValueError("too blue"), "value.x[0]: too blue"),
         (AssertionError("too red"), "value.x[0]: too red"),
@@ -352,37 +342,37 @@ def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(va
         (PydanticCustomError("dark", "too dark for {who}", {"who": "us"}), "value.x[0]: too dark for us"),
     ],
 )
-def test_what_a_validator_raises_is_told_with_its_place(error, told, validation):
+def test_what_a_validator_raises_is_told_with_its_place(error, message, validation):
     """The message is the author's own, after the path, as with every other check."""
 
     def check(text):
         raise error
 
     record = make_dataclass("Record", [("x", list[Annotated[str, AfterValidator(check)]])])
-    assert problem(record, {"x": ["a"]}, validation) == told
+    assert problem(record, {"x": ["a"]}, validation) == message
 
 
 def test_a_wrong_type_is_told_before_a_validator_runs(validation):
     """A validator sees only what the schema accepts."""
-    seen = []
-    hint = Annotated[int, BeforeValidator(lambda value: seen.append(value) or value)]
+    values = []
+    hint = Annotated[int, BeforeValidator(lambda value: values.append(value) or value)]
     assert problem(hint, "1", validation) == 'value: expected an integer, got "1"'
-    assert seen == []
+    assert values == []
     assert read(hint, 1, validation) == 1
 
 
 def test_validators_run_in_the_order_in_which_they_are_written(validation):
     """Before-validators run from the right, the others from the left, as in pydantic."""
-    seen = []
+    names = []
 
     def note(name):
-        return lambda value: seen.append(name) or value
+        return lambda value: names.append(name) or value
 
     hint = Annotated[
         str, AfterValidator(note("after 1")), BeforeValidator(note("before 1")), AfterValidator(note("after 2"))
     ]
     read(hint, "a", validation)
-    assert seen[-3:] == ["before 1", "after 1", "after 2"]
+    assert names[-3:] == ["before 1", "after 1", "after 2"]
 
 
 def test_a_validator_may_change_the_value(validation):
@@ -493,149 +483,6 @@ def test_a_check_runs_on_keys(key, good, decoded, bad, validation):
     if bad is not None:
         assert problem(dict[key, int], {bad: 1}, validation)
     assert written(dict[Annotated[str, pydantic.PlainSerializer(str.upper)], int], {"a": 1}) == {"A": 1}
-
-
-@dataclass
-class Leaf:
-    kind: Literal["leaf"]
-
-
-@dataclass
-class Branch:
-    kind: Literal["branch"]
-    left: "Annotated[Leaf | Branch, Field(discriminator='kind')]"
-
-
-def test_a_discriminator_may_stand_in_a_record_that_contains_itself(validation):
-    """The field is looked for where the record is complete."""
-    form = {"kind": "branch", "left": {"kind": "branch", "left": {"kind": "leaf"}}}
-    assert read(Branch, form, validation).left.left == Leaf("leaf")
-    assert problem(Branch, {"kind": "branch", "left": {"kind": "cow"}}, validation).startswith("value.left")
-
-
-@attrs.define
-class Checked:
-    x: int = attrs.field(validator=attrs.validators.gt(0), converter=abs)
-    y: str = attrs.field(default="a", validator=attrs.validators.matches_re("[a-z]"))
-
-
-@dataclass
-class PostInit:
-    x: int
-
-    def __post_init__(self):
-        if self.x < 0:
-            raise ValueError("negative")
-
-
-@pytest.mark.parametrize(
-    ("hint", "form", "told"),
-    [
-        (Checked, {"x": 0}, "must be > 0"),
-        (Checked, {"x": 1, "y": "A"}, "must match regex"),
-        (PostInit, {"x": -1}, "negative"),
-    ],
-)
-def test_checks_of_a_class_run(hint, form, told, validation):
-    """attrs validators, attrs converters and `__post_init__` run when a call is checked."""
-    assert told in problem(list[hint], [form], validation)
-    assert read(Checked, {"x": -3}, validation) == Checked(3)
-
-
-class Lowered(TypedDict):
-    __pydantic_config__ = pydantic.ConfigDict(str_to_lower=True, str_max_length=3)
-    x: str
-
-
-@dataclass
-class Decorated:
-    x: str
-
-    @pydantic.field_validator("x")
-    @classmethod
-    def check(cls, x):
-        return x.lower() if len(x) < 4 else fail("too long")
-
-
-@dataclass
-class WithField:
-    x: str = Field(default="a", max_length=3)
-
-
-@pytest.mark.parametrize("record", [Lowered, Decorated, WithField])
-def test_checks_that_only_pydantic_runs_make_it_a_type_of_pydantic(record, validation):
-    """A plain class with pydantic's settings, decorators or fields is checked by pydantic and not by its constructor."""
-    tool = tool_for(list[record])
-    decoded = tool.check({"value": [{"x": "abc"}]}, validation=validation)
-    assert tool.encode(decoded) == {"value": [{"x": "abc"}]}
-    assert problem(list[record], [{"x": "abcd"}], validation).startswith("value[0].x: ")
-
-
-class Point(msgspec.Struct):
-    x: Annotated[int, msgspec.Meta(gt=0)]
-
-
-class LimitedPoint(msgspec.Struct):
-    x: list[Annotated[int, at.Gt(0)]]
-
-
-class CheckedPoint(msgspec.Struct):
-    x: Annotated[int, AfterValidator(abs)] | None
-
-
-class PointHolder(msgspec.Struct):
-    points: dict[str, LimitedPoint]
-
-
-class MetaModel(pydantic.BaseModel):
-    x: Annotated[int, msgspec.Meta(gt=0)]
-
-
-class ZoneModel(pydantic.BaseModel):
-    x: Annotated[datetime, at.Timezone(None)]
-
-
-@pytest.mark.parametrize(
-    ("hint", "words"),
-    [
-        (LimitedPoint, "LimitedPoint.x: msgspec ignores Gt; use `msgspec.Meta`"),
-        (CheckedPoint, "CheckedPoint.x: msgspec ignores AfterValidator; use `msgspec.Meta`"),
-        (list[PointHolder], "LimitedPoint.x: msgspec ignores Gt"),
-        (MetaModel, "MetaModel.x: pydantic ignores Meta; use a validator or a type of pydantic"),
-        (ZoneModel | None, "ZoneModel.x: pydantic ignores Timezone"),
-    ],
-)
-def test_a_check_that_the_library_of_the_class_ignores_is_refused(hint, words, validation):
-    """A struct runs only msgspec's checks, and a model only pydantic's."""
-    with pytest.raises(DefinitionError, match=f"parameter `value`: {words}"):
-        tool_for(hint)
-    assert problem(Point, {"x": 0}, validation).startswith("value.x: ")
-
-
-def test_a_default_in_a_named_tuple_cannot_be_a_field():
-    """The constructor would take the field itself for the value."""
-
-    class Pair(NamedTuple):
-        x: int = Field(gt=0)
-
-    with pytest.raises(DefinitionError, match=r"Pair.x: `= Field\(...\)` counts only in a dataclass; write `Annotated"):
-        tool_for(Pair)
-
-
-def test_a_default_is_checked_if_the_field_says_so():
-    """`validate_default=True` refuses a default that a validator refuses, and keeps what the validator returns."""
-
-    def with_default(**options):
-        def probe(value: Annotated[str, AfterValidator(inside), StringConstraints(to_upper=True)] = Field(**options)):
-            """Probe."""
-
-        return Tool.described(probe)
-
-    assert with_default(default="a", validate_default=True).check({}) == {"value": "A"}
-    assert with_default(default_factory=lambda: "a", validate_default=True).check({}) == {"value": "A"}
-    assert with_default(default="..").check({}) == {"value": ".."}
-    with pytest.raises(DefinitionError, match="parameter `value`: .*the default is refused: stays outside"):
-        with_default(default="..", validate_default=True)
 
 
 def test_a_socket_is_a_path_too(tmp_path, validation, monkeypatch):

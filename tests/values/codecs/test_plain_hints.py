@@ -51,15 +51,15 @@ def decode(codec: Any, value: Any) -> Any:
 @given(plain_hints, st.lists(json_values(), max_size=4))
 def test_a_codec_that_is_kept_is_the_one_that_would_be_made(hint, values):
     """Its schema, with the order of its members, and what it decodes."""
-    kept = create_hint_reader().codec(hint)
+    cached_codec = create_hint_reader().codec(hint)
     own = create_hint_reader()._rules
     fresh = HintReader(CodecRules(own.by_origin, own.by_predicate)).read_hint(hint)
-    assert json.dumps(kept.schema) == json.dumps(fresh.schema)
-    assert [decode(kept, value) for value in values] == [decode(fresh, value) for value in values]
+    assert json.dumps(cached_codec.schema) == json.dumps(fresh.schema)
+    assert [decode(cached_codec, value) for value in values] == [decode(fresh, value) for value in values]
 
 
 def test_it_is_made_once():
-    """For all tools, whatever module they are in, until there are very many."""
+    """All tools of all modules share it, until there are very many."""
     create_hint_reader()._rules.plain_codecs.clear()
     assert create_hint_reader({"a": 1}).codec(list[str] | None) is create_hint_reader({"b": 2}).codec(list[str] | None)
 

@@ -1,33 +1,24 @@
 """Dataclasses, named tuples and attrs classes: JSON objects that become real objects."""
 
-import collections
 import dataclasses
 import enum
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import date
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal, NamedTuple, Optional, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, NamedTuple, Optional, TypeVar
 
 import annotated_types as at
 import attrs
 import pytest
 
+from tests.values.codecs.record_kit import DAY, Frozen, Point, T, Tree, Typed, Untyped
 from toolkit import DefinitionError
-from toolkit.spec import Tool
 
 from . import future_records as future
 from .kit import DATE, problem, read, record, schema_of, there_and_back, three_ways, tool_for, written
 
-T = TypeVar("T")
 U = TypeVar("U")
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
-DAY = date(2024, 5, 1)
-
-
-@dataclass
-class Point:
-    x: int
-    y: int = 0
 
 
 @dataclass
@@ -54,14 +45,9 @@ class Both:
 @dataclass
 class Limited:
     constant: ClassVar[int] = 3
-    made: int = field(init=False, default=5)
+    computed: int = field(init=False, default=5)
     fixed: Final[int] = 4
     size: Annotated[int, at.Gt(0)] = 1
-
-
-@dataclass(frozen=True)
-class Frozen:
-    x: int
 
 
 @dataclass(slots=True)
@@ -110,16 +96,8 @@ class Undecorated(Point):
     pass
 
 
-class Typed(NamedTuple):
-    x: int
-    day: date = DAY
-
-
 class TypedGeneric(NamedTuple, Generic[T]):
     item: T
-
-
-Untyped = collections.namedtuple("Untyped", ["a", "b"], defaults=[2])
 
 
 @attrs.define
@@ -131,8 +109,8 @@ class Attrs:
 @attrs.frozen(kw_only=True)
 class Private:
     _secret: str
-    made: int = attrs.field(init=False, default=0)
-    public: int = attrs.field(default=1, alias="shown")
+    computed: int = attrs.field(init=False, default=0)
+    public: int = attrs.field(default=1, alias="open")
 
 
 @attrs.define
@@ -223,9 +201,9 @@ class AttrsHeir(Attrs):
         (Attrs, Attrs(1, [DAY]), {"x": 1, "items": ["2024-05-01"]}, None),
         (
             Private,
-            Private(secret="s", shown=2),
-            {"secret": "s", "shown": 2},
-            record({"secret": TEXT, "shown": INTEGER | {"default": 1}}, "secret"),
+            Private(secret="s", open=2),
+            {"secret": "s", "open": 2},
+            record({"secret": TEXT, "open": INTEGER | {"default": 1}}, "secret"),
         ),
         (AttrsBox[date], AttrsBox(DAY), {"item": "2024-05-01"}, record({"item": DATE}, "item")),
         (AttrsHeir, AttrsHeir(1, [DAY]), {"x": 1, "items": ["2024-05-01"]}, None),
@@ -273,7 +251,7 @@ def test_a_factory_is_asked_each_time(hint, validation):
         (Point, {"y": 1}, "value.x: required, but missing"),
         (Point, {"x": "1"}, "value.x: expected an integer"),
         (Point, {"x": 1, "z": 1}, "value.z: unknown key"),
-        (Limited, {"made": 1}, "value.made: unknown key"),
+        (Limited, {"computed": 1}, "value.computed: unknown key"),
         (Limited, {"constant": 1}, "value.constant: unknown key"),
         (Deep, {"point": {"x": 1}, "points": [{"x": 1}, {"x": None}]}, "value.points[1].x: expected an integer"),
         (Deep, {"point": {"x": 1}, "day": "today"}, "value.day: expected date"),
@@ -288,18 +266,18 @@ def test_wrong_objects_are_refused_where_they_are(hint, form, words, validation)
 
 def test_every_problem_is_told(validation):
     """A model corrects a call once, not field by field."""
-    told = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
-    assert "value[0].point.x: expected an integer" in told
-    assert 'value[0].day: expected date such as "2024-05-01", got 3' in told
-    assert "value[0].more: unknown key" in told
-    assert "value[1].point: required, but missing" in told
+    message = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
+    assert "value[0].point.x: expected an integer" in message
+    assert 'value[0].day: expected date such as "2024-05-01", got 3' in message
+    assert "value[0].more: unknown key" in message
+    assert "value[1].point: required, but missing" in message
 
 
 def test_every_conversion_that_fails_is_told(validation):
     """Also what only the conversion finds is told all at once."""
-    told = problem(list[Heir], [{"day": "a"}, {"day": "b"}], validation)
-    assert "value[0].day: expected date" in told
-    assert "value[1].day: expected date" in told
+    message = problem(list[Heir], [{"day": "a"}, {"day": "b"}], validation)
+    assert "value[0].day: expected date" in message
+    assert "value[1].day: expected date" in message
 
 
 @dataclass
@@ -334,7 +312,7 @@ class Small(NamedTuple("_Small", [("x", int)])):
 
 
 @pytest.mark.parametrize(
-    ("hint", "form", "told"),
+    ("hint", "form", "message"),
     [
         (Range, {"low": 2, "high": 1}, "value: low must not be above high"),
         (list[Range], [{"low": 1, "high": 1}, {"low": 2, "high": 1}], "value[1]: low must not be above high"),
@@ -346,9 +324,9 @@ class Small(NamedTuple("_Small", [("x", int)])):
         (Small, {"x": 11}, "value: too big"),
     ],
 )
-def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, told, validation):
+def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, message, validation):
     """A class refuses what its types cannot say, and the model reads why and where."""
-    assert problem(hint, form, validation) == told
+    assert problem(hint, form, validation) == message
 
 
 def test_a_converter_makes_the_value(validation):
@@ -432,86 +410,6 @@ def test_a_constructor_of_any_arguments_is_refused():
         tool_for(Variadic)
 
 
-@dataclass
-class Node:
-    value: int
-    next: "Optional[Node]" = None
-
-
-@dataclass
-class Left:
-    right: "Optional[Right]" = None
-    name: str = ""
-
-
-@dataclass
-class Right:
-    left: "list[Left]" = field(default_factory=list)
-
-
-@dataclass
-class Folder:
-    files: "dict[str, list[File | Folder]]" = field(default_factory=dict)
-
-
-@dataclass
-class File:
-    kind: Literal["file"]
-    inside: "Folder | None" = None
-
-
-@dataclass
-class Tree(Generic[T]):
-    value: T
-    children: "list[Tree[T]]" = field(default_factory=list)
-
-
-@dataclass
-class Selfish(Generic[T]):
-    item: T
-    more: list[Self] = field(default_factory=list)
-
-
-class Link(NamedTuple):
-    value: int
-    next: "Optional[Link]" = None
-
-
-@attrs.define
-class Chain:
-    value: int
-    next: "Chain | None" = None
-
-
-@pytest.mark.parametrize(
-    ("hint", "value", "names"),
-    [
-        (Node, Node(1, Node(2, Node(3))), ["Node"]),
-        (Left, Left(Right([Left(name="a"), Left(Right())])), ["Left", "Right"]),
-        (Folder, Folder({"a": [File("file", Folder({"b": [Folder()]})), Folder()]}), ["Folder", "File"]),
-        (Tree[date], Tree(DAY, [Tree(DAY, [Tree(DAY)])]), ["Tree_date"]),
-        (Selfish[date], Selfish(DAY, [Selfish(DAY)]), ["Selfish_date"]),
-        (Link, Link(1, Link(2)), ["Link"]),
-        (Chain, Chain(1, Chain(2)), ["Chain"]),
-    ],
-)
-def test_recursive_records_go_three_ways(hint, value, names, validation):
-    """A record may contain itself, directly or by way of others; then it has a definition."""
-    form = written(hint, value)
-    three_ways(hint, value, form, schema_of(hint), validation)
-    assert sorted(tool_for(hint).schema["$defs"]) == sorted(names)
-
-
-def test_problems_deep_in_a_recursive_record_have_their_path(validation):
-    """However deep, the path leads there."""
-    assert "value.next.next.value: expected an integer" in problem(
-        Node, {"value": 1, "next": {"value": 2, "next": {"value": "x"}}}, validation
-    )
-    assert "value.children[0].value: expected date" in problem(
-        Tree[date], {"value": "2024-05-01", "children": [{"value": "x"}]}, validation
-    )
-
-
 def test_one_tool_may_use_a_generic_with_many_arguments(validation):
     """Each set of arguments is a type of its own."""
     hint = tuple[Tree[int], Tree[date], Box[int], Box[str]]
@@ -558,136 +456,3 @@ def test_defaults_are_shown_in_their_json_form():
     assert properties["color"]["default"] == "red"
     assert not any("default" in properties[name] for name in ("point", "odd", "hidden", "nan"))
     assert read(WithDefaults, {}).odd == "not a number"
-
-
-@dataclass
-class Described:
-    """
-    What it is for.
-
-    Attributes:
-        a: From the docstring.
-        b: From the docstring.
-        c: From the docstring.
-        f: From the docstring.
-    """
-
-    a: int
-    b: Annotated[int, "On the spot."]
-    c: int = field(metadata={"description": "From the metadata."})
-    d: int = field(metadata={"description": 5})
-    e: int
-    """From beneath the field."""
-    f: Annotated[int, ""]
-
-
-@dataclass
-class DescribedHeir(Described):
-    """
-    Another one.
-
-    Attributes:
-        a: From the heir.
-    """
-
-
-@attrs.define
-class DescribedAttrs:
-    """
-    What it is for.
-
-    Attributes:
-        a: From the docstring.
-    """
-
-    a: int
-    b: int = attrs.field(metadata={"description": "From the metadata."})
-    c: int
-    """From beneath the field."""
-
-
-class DescribedTuple(NamedTuple):
-    """
-    What it is for.
-
-    Attributes:
-        a: From the docstring.
-    """
-
-    a: int
-    b: int
-    """From beneath the field."""
-
-
-@pytest.mark.parametrize(
-    ("hint", "texts"),
-    [
-        (
-            Described,
-            {
-                "": "What it is for.",
-                "a": "From the docstring.",
-                "b": "On the spot.",
-                "c": "From the metadata.",
-                "d": None,
-                "e": "From beneath the field.",
-                "f": "From the docstring.",
-            },
-        ),
-        (
-            DescribedHeir,
-            {"": "Another one.", "a": "From the heir.", "b": "On the spot.", "e": "From beneath the field."},
-        ),
-        (
-            DescribedAttrs,
-            {
-                "": "What it is for.",
-                "a": "From the docstring.",
-                "b": "From the metadata.",
-                "c": "From beneath the field.",
-            },
-        ),
-        (DescribedTuple, {"": "What it is for.", "a": "From the docstring.", "b": "From beneath the field."}),
-        (Point, {"": None, "x": None}),
-        (Typed, {"": None, "x": None}),
-        (Untyped, {"": None, "a": None}),
-    ],
-)
-def test_fields_are_described_by_what_their_author_wrote(hint, texts):
-    """On the spot, in the metadata, in an `Attributes` section, or beneath the field; Python's own words do not count."""
-    schema = schema_of(hint)
-    told = {name: schema["properties"][name].get("description") for name in texts if name}
-    assert told | {"": schema.get("description")} == texts
-
-
-def test_a_field_that_cannot_be_described_is_named():
-    """Which record and which field, however deep."""
-    hole = dataclasses.make_dataclass("Hole", [("inside", list[range])])
-    with pytest.raises(DefinitionError, match=r"parameter `value`: Hole\.inside: range has no JSON form"):
-        tool_for(list[hole])
-
-
-def test_names_mean_what_they_mean_where_they_were_written(validation):
-    """A local name of the tool's own scope does not change what a record elsewhere says."""
-    Day = int
-
-    def probe(value: "tuple[future.Base, future.Old, Day]"): ...
-
-    tool = Tool.described(probe, description="Probe.")
-    received = tool.check({"value": [{"day": "2024-05-01"}, {"day": "2024-05-01"}, 3]}, validation=validation)
-    assert received == {"value": (future.Base(DAY), {"day": DAY}, Day(3))}
-
-
-def test_a_name_only_for_type_checkers_is_refused_at_the_first_use():
-    """What cannot be looked up is named."""
-    with pytest.raises(DefinitionError, match="Missing"):
-        _ = tool_for(future.Lost).schema
-
-
-@pytest.mark.parametrize(
-    ("hint", "value"), [(Point, {"x": 1}), (Frozen, Point(1)), (Point, Point("a")), (Typed, (1, DAY))]
-)
-def test_other_objects_do_not_encode(hint, value):
-    """Only an instance has the form, and only if its fields do."""
-    with pytest.raises(TypeError):
-        written(hint, value)

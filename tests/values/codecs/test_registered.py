@@ -81,14 +81,14 @@ async def test_a_form_that_the_schema_does_not_allow_is_an_error():
     assert (result.kind, "expected an integer" in result.text) == ("failed", True)
 
 
-@pytest.mark.parametrize("asked", [True, False])
-async def test_subclasses_are_covered_if_asked(asked):
+@pytest.mark.parametrize("subclasses", [True, False])
+async def test_subclasses_are_covered_if_asked(subclasses):
     """Only the author knows whether a subclass has more to say."""
-    register_codec(Money, encode=write, subclasses=asked)
+    register_codec(Money, encode=write, subclasses=subclasses)
     result = await call([Euro(5)])
-    assert (result.kind, result.value) == (("ok", ["5c"]) if asked else ("failed", None))
+    assert (result.kind, result.value) == (("ok", ["5c"]) if subclasses else ("failed", None))
     annotated = await call(Euro(5), **{"return": Euro})
-    assert annotated.value == ("5c" if asked else None)
+    assert annotated.value == ("5c" if subclasses else None)
 
 
 async def test_the_nearest_class_wins():

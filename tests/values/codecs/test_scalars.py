@@ -80,9 +80,9 @@ def test_numbers_arrive_as_the_annotated_type(hint, form, value, validation):
 )
 def test_other_scalars_are_refused(hint, form, words, validation):
     """No value is taken for another: `true` is no integer, `"3"` is none either."""
-    told = problem(hint, form, validation)
-    assert told.startswith("value: ")
-    assert words in told
+    message = problem(hint, form, validation)
+    assert message.startswith("value: ")
+    assert words in message
 
 
 @pytest.mark.parametrize("hint", [int, float, str, bool, None, Any])

@@ -195,9 +195,9 @@ def test_other_spellings_are_understood(hint, form, value, validation):
 )
 def test_what_cannot_be_converted_is_refused(hint, form, validation):
     """The pattern or the conversion refuses it, and the message says what would be right."""
-    told = problem(hint, form, validation)
-    assert told.startswith("value: ")
-    assert "expected" in told
+    message = problem(hint, form, validation)
+    assert message.startswith("value: ")
+    assert "expected" in message
 
 
 def test_a_refusal_shows_an_example():

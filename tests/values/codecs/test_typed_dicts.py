@@ -161,9 +161,9 @@ class Described(TypedDict):
         (future.Loose, {"day": DAY}, {"day": "2024-05-01"}, record({"day": DATE, "label": TEXT}, "day")),
         (
             future.New,
-            {"day": DAY, "kept": 1},
-            {"day": "2024-05-01", "kept": 1},
-            record({"day": DATE, "label": TEXT, "kept": INTEGER}, "day", "kept"),
+            {"day": DAY, "number": 1},
+            {"day": "2024-05-01", "number": 1},
+            record({"day": DATE, "label": TEXT, "number": INTEGER}, "day", "number"),
         ),
         (
             FutureHeir,
@@ -173,9 +173,9 @@ class Described(TypedDict):
         ),
         (
             NewHeir,
-            {"day": DAY, "kept": 1, "extra": 1},
-            {"day": "2024-05-01", "kept": 1, "extra": 1},
-            record({"day": DATE, "label": TEXT, "kept": INTEGER, "extra": INTEGER}, "day", "kept", "extra"),
+            {"day": DAY, "number": 1, "extra": 1},
+            {"day": "2024-05-01", "number": 1, "extra": 1},
+            record({"day": DATE, "label": TEXT, "number": INTEGER, "extra": INTEGER}, "day", "number", "extra"),
         ),
         (
             NestedHeir[date],
@@ -263,7 +263,7 @@ def test_keys_are_described_by_what_their_author_wrote():
     """On the spot, in an `Attributes` section, or beneath the key."""
     schema = schema_of(Described)
     assert schema["description"] == "What it is for."
-    assert [each["description"] for each in schema["properties"].values()] == [
+    assert [key_schema["description"] for key_schema in schema["properties"].values()] == [
         "From the docstring.",
         "On the spot.",
         "From beneath the field.",

@@ -384,7 +384,7 @@ def test_unions_inside_unions_are_one_union(validation):
     there_and_back(hint, "text", "text", validation)
     there_and_back(hint, {"a": 1}, {"a": 1}, validation)
     there_and_back(hint, None, None, validation)
-    assert [each.get("type") for each in schema_of(hint)["anyOf"]] == ["string", "string", "object", "null"]
+    assert [member.get("type") for member in schema_of(hint)["anyOf"]] == ["string", "string", "object", "null"]
 
 
 @pytest.mark.parametrize(
@@ -407,12 +407,12 @@ class Bird(Animal):
 
 
 def test_a_value_encodes_by_its_own_class(validation):
-    """A subclass is not cut down to its base, whatever stands first."""
+    """A subclass is not cut down to its base, in any order of the members."""
     there_and_back(Animal | Bird, Bird("Tweety", 2), {"name": "Tweety", "wings": 2}, validation)
     there_and_back(Animal | Bird, Animal("Tom"), {"name": "Tom"}, validation)
 
 
-def test_optional_goes_three_ways_whatever_it_wraps(validation):
+def test_optional_of_any_type_is_decoded_and_encoded(validation):
     """`Optional` of a union, a record and a list are unions like any other."""
     three_ways(Optional[int | str], "a", "a", {"type": ["integer", "string", "null"]}, validation)
     three_ways(

@@ -193,11 +193,11 @@ IRREGULAR = [
 ]
 
 
-@pytest.mark.parametrize(("source", "what"), IRREGULAR)
-def test_what_cannot_be_decided_is_said(source, what):
+@pytest.mark.parametrize(("source", "reason"), IRREGULAR)
+def test_what_cannot_be_decided_is_said(source, reason):
     """Where only `re` could answer, and not in time, the refusal names the reason."""
     pattern = compile_pattern(source)
-    with pytest.raises(Undecidable, match=re.escape(what)):
+    with pytest.raises(Undecidable, match=re.escape(reason)):
         pattern.search("a" * 50_000)
     assert pattern.search("a" * min(pattern.fast_limit, 3)) in {True, False}
 
@@ -302,7 +302,7 @@ CONSTRUCTS = [
 
 @pytest.mark.parametrize(("name", "value"), CONSTRUCTS)
 def test_an_unknown_construct_is_never_tried(name, value):
-    """A newer Python may parse what we do not know; that is refused, whatever the text."""
+    """Any text is refused if a newer Python parses the pattern in a way that our engine does not know."""
     tree = read_tree("?", parse=lambda _: Parsed([(SimpleNamespace(name=name), value)]))
     assert tree == Unknown()
     assert longest_affordable(tree, 0) == -1

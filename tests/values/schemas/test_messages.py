@@ -18,7 +18,7 @@ def words(schema: Any, value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "said"),
+    ("schema", "value", "message"),
     [
         ({"type": "integer"}, "ten", 'expected an integer, got "ten"'),
         ({"type": ["integer", "null"]}, "ten", 'expected an integer or null, got "ten"'),
@@ -72,15 +72,15 @@ def words(schema: Any, value: Any) -> list[str]:
         ),
         ({"additionalProperties": {"type": "null"}}, {"x": 1}, "x: expected null, got 1"),
     ],
-    ids=lambda each: type(each).__name__ if not isinstance(each, str) else each[:30],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:30],
 )
-def test_each_keyword_says_what_would_be_right(schema, value, said):
+def test_each_keyword_says_what_would_be_right(schema, value, message):
     """What was given, and what would be right, in one line."""
-    assert words(schema, value) == [said]
+    assert words(schema, value) == [message]
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "said"),
+    ("schema", "value", "message"),
     [
         ({"type": "string", "enum": ["a", "b"]}, 5, 'expected "a" or "b", got 5'),
         ({"type": ["string", "null"], "enum": ["a", None]}, 5, 'expected "a" or null, got 5'),
@@ -99,24 +99,24 @@ def test_each_keyword_says_what_would_be_right(schema, value, said):
         ),
     ],
 )
-def test_a_wrong_json_type_for_a_choice_is_worded_once(schema, value, said):
+def test_a_wrong_json_type_for_a_choice_is_worded_once(schema, value, message):
     """The choices say more than the type does; the type is named only if the value is one of the choices."""
-    assert words(schema, value) == [said]
+    assert words(schema, value) == [message]
 
 
 ENUM = [f"Europe/City{n}" for n in range(500)]
 
 
 @pytest.mark.parametrize(
-    ("given", "ending"),
+    ("value", "ending"),
     [("europe/city499", '; did you mean "Europe/City499"?'), ("", 'got ""'), (5, "got 5")],
 )
-def test_a_misspelt_choice_among_many_is_recognised(given, ending):
+def test_a_misspelt_choice_among_many_is_recognised(value, ending):
     """The nearest of a long list is named, if there is one."""
-    (said,) = words({"enum": ENUM}, given)
-    assert said.startswith('expected "Europe/City0", ')
-    assert said.endswith(ending)
-    assert len(said) < 400
+    (message,) = words({"enum": ENUM}, value)
+    assert message.startswith('expected "Europe/City0", ')
+    assert message.endswith(ending)
+    assert len(message) < 400
 
 
 def test_all_problems_are_told_with_their_places():
@@ -154,7 +154,7 @@ POINT = record(["x", "y"], x={"type": "number"}, y={"type": "number"})
 
 @pytest.mark.parametrize("union", ["anyOf", "oneOf"])
 @pytest.mark.parametrize(
-    ("members", "value", "said"),
+    ("members", "value", "messages"),
     [
         ([CIRCLE, SQUARE], {"kind": "circle", "radius": "1"}, ['radius: expected a number, got "1"']),
         ([CIRCLE, SQUARE], {"kind": "square"}, ["side: required, but missing; expected a number"]),
@@ -173,15 +173,15 @@ POINT = record(["x", "y"], x={"type": "number"}, y={"type": "number"})
         ),
         ([{"type": "null"}] * 2 + [False], 1, ["not allowed here"]),
     ],
-    ids=lambda each: str(each)[:40],
+    ids=lambda value: str(value)[:40],
 )
-def test_a_union_tells_the_problems_of_the_member_that_was_meant(union, members, value, said):
+def test_a_union_tells_the_problems_of_the_member_that_was_meant(union, members, value, messages):
     """By its type, its tag, or the keys it has; where nothing stands out, what all members want."""
-    assert words({union: members}, value) == said
+    assert words({union: members}, value) == messages
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "phrase"),
     [
         (True, "anything"),
         (False, "nothing"),
@@ -196,9 +196,8 @@ def test_a_union_tells_the_problems_of_the_member_that_was_meant(union, members,
     ],
     ids=str,
 )
-def test_an_expectation_is_a_few_words(schema, said):
-    """Whatever the schema, its expectation is short."""
-    assert describe_expectation(schema) == said
+def test_an_expectation_is_a_few_words(schema, phrase):
+    assert describe_expectation(schema) == phrase
 
 
 def test_a_keyword_without_words_is_named():
@@ -211,9 +210,9 @@ def test_a_refusal_never_repeats_a_large_value():
     """A secret or a payload sent in the wrong place is not echoed in full."""
     secret = "s3cr3t " * 1000
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "object"}}, "additionalProperties": False}
-    said = words(schema, {"a": secret, "b": [secret], secret: secret})
-    assert len(said) == 3
-    assert all(len(line) < 300 for line in said)
+    lines = words(schema, {"a": secret, "b": [secret], secret: secret})
+    assert len(lines) == 3
+    assert all(len(line) < 300 for line in lines)
 
 
 @dataclass
@@ -244,9 +243,9 @@ def test_a_tag_decides_which_member_was_meant(shape, problems):
     """A right tag is never blamed, a wrong one is answered with all the right ones, and nothing contradicts."""
     with pytest.raises(BadArgs) as refused:
         Tool.of(draw).check({"shape": shape})
-    found = [str(problem) for problem in refused.value.problems]
-    assert len(found) == len(problems)
-    assert all(one.startswith(start) for one, start in zip(found, problems, strict=True))
+    messages = [str(problem) for problem in refused.value.problems]
+    assert len(messages) == len(problems)
+    assert all(message.startswith(start) for message, start in zip(messages, problems, strict=True))
 
 
 def test_a_flag_that_lists_its_sums_is_described_by_its_members():

@@ -48,7 +48,7 @@ class Square(TypedDict):
 def judge_of(**hints):
     """The validator of a function with these parameters; a default of None makes one optional."""
 
-    def function(**given):
+    def function(**arguments):
         raise NotImplementedError
 
     function.__signature__ = inspect.Signature(
@@ -66,12 +66,12 @@ def judge_of(**hints):
 
 
 def mend(arguments, **hints):
-    found = repair_arguments(arguments, judge_of(**hints))
-    return None if found is None else found.arguments
+    result = repair_arguments(arguments, judge_of(**hints))
+    return None if result is None else result.arguments
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent", "meant"),
+    ("hint", "sent", "expected"),
     [
         # JSON in a string.
         (list[int], "[1, 2]", [1, 2]),
@@ -137,14 +137,14 @@ def mend(arguments, **hints):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_was_meant_is_taken(hint, sent, meant):
+def test_what_was_meant_is_taken(hint, sent, expected):
     """Each repair, alone, inside and together; with a note that says where."""
-    found = repair_arguments({"a": sent}, judge_of(a=hint))
-    assert found is not None
-    assert found.arguments == {"a": meant}
-    assert json.dumps(found.arguments) == json.dumps({"a": meant}) or isinstance(meant, dict)
-    assert found.notes
-    assert all(note.startswith("a") for note in found.notes)
+    result = repair_arguments({"a": sent}, judge_of(a=hint))
+    assert result is not None
+    assert result.arguments == {"a": expected}
+    assert json.dumps(result.arguments) == json.dumps({"a": expected}) or isinstance(expected, dict)
+    assert result.notes
+    assert all(note.startswith("a") for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_was_meant_is_taken(hint, sent, meant):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_nobody_can_know_is_left_alone(hint, sent):
+def test_an_ambiguous_value_is_left_alone(hint, sent):
     """No guess is better than a wrong one; what came is not changed."""
     arguments = {"a": sent}
     before = copy.deepcopy(arguments)
@@ -192,13 +192,13 @@ def test_what_nobody_can_know_is_left_alone(hint, sent):
 
 def test_several_parameters_are_mended_at_once():
     """One repair each, and a note for each."""
-    found = repair_arguments(
+    result = repair_arguments(
         {"max-Count": "5", "items": {"sku": "a"}, "verbose": None, "fine": "7"},
         judge_of(max_count=int, items=list[Item], verbose=(bool, False), fine=str),
     )
-    assert found is not None
-    assert found.arguments == {"max_count": 5, "items": [{"sku": "a"}], "fine": "7"}
-    assert sorted(found.notes) == [
+    assert result is not None
+    assert result.arguments == {"max_count": 5, "items": [{"sku": "a"}], "fine": "7"}
+    assert sorted(result.notes) == [
         'items: took an object with keys "sku" as a list of one item',
         'max_count: took the key "max-Count" for "max_count"',
         'max_count: took the text "5" as the JSON it holds',
@@ -245,10 +245,10 @@ def test_two_parameters_that_differ_in_separators_are_not_confused():
 
 def test_the_whole_object_may_come_as_text():
     """Some models encode their arguments twice."""
-    found = repair_arguments('{"a": "5"}', judge_of(a=int))
-    assert found is not None
-    assert found.arguments == {"a": 5}
-    assert found.notes[0].startswith("arguments: took the text")
+    result = repair_arguments('{"a": "5"}', judge_of(a=int))
+    assert result is not None
+    assert result.arguments == {"a": 5}
+    assert result.notes[0].startswith("arguments: took the text")
 
 
 @pytest.mark.parametrize("arguments", [None, 5, ["a"], "text", "[1]", {"a": float("nan")}, {"a": {1, 2}}, {1: 2}])
@@ -259,9 +259,9 @@ def test_what_is_no_object_is_not_mended(arguments):
 
 def test_secrets_are_not_shown_in_notes():
     """What was done is said, not with what."""
-    found = repair_arguments({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
-    assert found is not None
-    assert found.notes == (
+    result = repair_arguments({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
+    assert result is not None
+    assert result.notes == (
         "key: took the text a value as the JSON it holds",
         'n: took the text "5" as the JSON it holds',
     )
@@ -305,11 +305,11 @@ def test_more_than_one_fit_is_no_reason_to_change_a_value():
 def test_the_member_that_needs_least_is_chosen():
     """One repair is likelier than two."""
     two = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
-    one = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}
-    schema = {"type": "object", "properties": {"a": {"anyOf": [two, one]}}}
-    found = repair_arguments({"a": {"x": "1", "y": "2"}}, compile_schema(schema))
-    assert found is not None
-    assert found.arguments == {"a": {"x": 1, "y": "2"}}
+    nearest = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"a": {"anyOf": [two, nearest]}}}
+    result = repair_arguments({"a": {"x": "1", "y": "2"}}, compile_schema(schema))
+    assert result is not None
+    assert result.arguments == {"a": {"x": 1, "y": "2"}}
 
 
 # Properties.
@@ -359,9 +359,9 @@ def test_valid_arguments_are_never_repaired(arguments):
 def _spoilt(value, draw):
     """*value* as a careless model sends it: some numbers as text, some lists without brackets, some of it as JSON."""
     if isinstance(value, dict):
-        value = {key: _spoilt(each, draw) for key, each in value.items()}
+        value = {key: _spoilt(item, draw) for key, item in value.items()}
     elif isinstance(value, list):
-        value = [_spoilt(each, draw) for each in value]
+        value = [_spoilt(item, draw) for item in value]
     if value is None or isinstance(value, str) or not draw(st.booleans()):
         return value
     return json.dumps(value)
@@ -373,8 +373,8 @@ def test_what_was_spoilt_is_restored(data):
     valid = data.draw(_valid)
     # A text in a union with text is valid as it is; nothing says that more was meant.
     spoilt = {name: _spoilt(value, data.draw) for name, value in valid.items()}
-    found = repair_arguments(spoilt, JUDGE)
-    assert (spoilt if found is None else found.arguments) == valid
+    result = repair_arguments(spoilt, JUDGE)
+    assert (spoilt if result is None else result.arguments) == valid
 
 
 @st.composite
@@ -388,22 +388,22 @@ def careless(draw):
 def test_repaired_arguments_pass_and_need_no_second_repair(arguments):
     """jsonschema is the judge of that, too; what came is not changed."""
     before = copy.deepcopy(arguments)
-    found = repair_arguments(arguments, JUDGE)
+    result = repair_arguments(arguments, JUDGE)
     assert arguments == before
-    if found is not None:
+    if result is not None:
         assert not JUDGE.is_valid(arguments)
-        assert JUDGE.is_valid(found.arguments)
-        assert repair_arguments(found.arguments, JUDGE) is None
+        assert JUDGE.is_valid(result.arguments)
+        assert repair_arguments(result.arguments, JUDGE) is None
 
 
 @given(careless())
 def test_parameters_that_were_valid_are_as_they_were(arguments):
     """Only what was refused is touched."""
     wrong = {next(iter(error.absolute_path), None) for error in JUDGE.iter_errors(arguments)}
-    found = repair_arguments(arguments, JUDGE)
-    if found is not None:
-        kept = {name: value for name, value in arguments.items() if name not in wrong}
-        assert {name: found.arguments[name] for name in kept} == kept
+    result = repair_arguments(arguments, JUDGE)
+    if result is not None:
+        valid_arguments = {name: value for name, value in arguments.items() if name not in wrong}
+        assert {name: result.arguments[name] for name in valid_arguments} == valid_arguments
 
 
 @given(careless() | st.dictionaries(st.sampled_from(sorted(HINTS)), json_values(), max_size=6))

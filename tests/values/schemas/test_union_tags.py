@@ -127,7 +127,7 @@ PETS = '"cat", "dog", "eel" or "moray"'
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent", "said"),
+    ("hint", "sent", "message"),
     [
         (Circle | Square, {"kind": "oval", "radius": 1}, f'value.kind: expected {SHAPES}, got "oval"'),
         (Circle | Square, {"kind": 5}, f"value.kind: expected {SHAPES}, got 5"),
@@ -173,11 +173,11 @@ PETS = '"cat", "dog", "eel" or "moray"'
             'value.pet.color: expected "black" or "white", got "red"',
         ),
     ],
-    ids=lambda each: str(each)[:60],
+    ids=lambda value: str(value)[:60],
 )
-def test_a_wrong_tag_of_a_discriminated_union_names_all_tags(hint, sent, said, validation):
+def test_a_wrong_tag_of_a_discriminated_union_names_all_tags(hint, sent, message, validation):
     """One line says what would be right; the problems of members that were not meant are left out."""
-    assert problem(hint, sent, validation) == said
+    assert problem(hint, sent, validation) == message
 
 
 def test_a_tag_that_pydantic_requires_is_required_by_the_schema(validation):

@@ -194,7 +194,7 @@ def test_ambiguous_values_are_judged_once():
 @pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
 @pytest.mark.parametrize("value", [5, 2.5, "no", "yes", None, [], {}], ids=repr)
 def test_references_that_meet_again_do_not_double_the_work(keyword, value):
-    """Whatever the value is: a server could keep the process busy with the schema of one tool."""
+    """Otherwise a server could keep the process busy with the schema of one tool."""
     definitions = {f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
     judge = compile_schema({"$ref": "#/$defs/d0", "$defs": {**definitions, "d40": {"type": "string", "pattern": "y"}}})
     assert (list(judge.iter_errors(value)) == []) is (value == "yes" and keyword != "oneOf")
@@ -220,7 +220,7 @@ def test_too_much_work_is_refused():
 
 
 def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
-    """Beside unevaluatedProperties a key's length is limited, whatever the patterns."""
+    """Beside `unevaluatedProperties` a limit holds for the length of every key."""
     judge = compile_schema({"patternProperties": {"^a": True}, "unevaluatedProperties": False})
     with pytest.raises(ValueError, match="longer than 1,000 characters"):
         list(judge.iter_errors({"a" * 1001: 1}))
@@ -231,16 +231,16 @@ def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
 def test_a_judge_serves_many_threads():
     """The count of the work is one a thread."""
     judge = compile_schema({"items": {"minimum": 0, "type": "integer"}})
-    found: list[int] = []
+    counts: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.append(len(list(judge.iter_errors([1] * 60_000 + [-1])))))
+        threading.Thread(target=lambda: counts.append(len(list(judge.iter_errors([1] * 60_000 + [-1])))))
         for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [1, 1, 1, 1]
+    assert counts == [1, 1, 1, 1]
 
 
 def test_errors_stand_where_jsonschema_puts_them_or_nearer():

@@ -37,22 +37,22 @@ LOOK_ALIKES = nested(
 )
 
 
-def same(one, other):
+def same(value, other):
     """Equal as JSON: unlike Python, true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    return one == other
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(same, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(same(value[key], other[key]) for key in value)
+    return value == other
 
 
-def shuffled(value, chance):
+def shuffle_keys(value, chance):
     if isinstance(value, list):
-        return [shuffled(each, chance) for each in value]
+        return [shuffle_keys(item, chance) for item in value]
     if isinstance(value, dict):
-        items = [(key, shuffled(each, chance)) for key, each in value.items()]
+        items = [(key, shuffle_keys(item, chance)) for key, item in value.items()]
         chance.shuffle(items)
         return dict(items)
     return value
@@ -75,13 +75,13 @@ def test_the_text_of_what_was_read_back_is_the_same_text(value):
 @given(VALUES, st.randoms(use_true_random=False))
 def test_the_order_of_keys_does_not_count(value, chance):
     """A model may write them in any order."""
-    assert encode_canonical(shuffled(value, chance)) == encode_canonical(value)
+    assert encode_canonical(shuffle_keys(value, chance)) == encode_canonical(value)
 
 
 @given(LOOK_ALIKES, LOOK_ALIKES)
-def test_two_values_have_one_text_only_if_they_are_equal(one, other):
+def test_two_values_have_one_text_only_if_they_are_equal(value, other):
     """What looks alike is told apart, and what is written differently is not."""
-    assert (encode_canonical(one) == encode_canonical(other)) == same(one, other)
+    assert (encode_canonical(value) == encode_canonical(other)) == same(value, other)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_what_a_subclass_says_of_itself_does_not_count():
 
 
 @given(st.lists(st.none() | TEXTS, max_size=4), st.lists(st.none() | TEXTS, max_size=4))
-def test_a_digest_tells_where_parts_end(one, other):
+def test_a_digest_tells_where_parts_end(parts, other):
     """Neither moving a letter to the next part nor leaving one out goes unnoticed."""
-    assert (digest_parts(*one) == digest_parts(*other)) == (one == other)
+    assert (digest_parts(*parts) == digest_parts(*other)) == (parts == other)
 
 
 @pytest.mark.parametrize(

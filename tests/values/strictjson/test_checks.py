@@ -101,7 +101,7 @@ def test_json_is_parsed(text, value):
         ('{"a":' * 100_000, "nested too deeply"),
         ('"' + "a" * MAX_TEXT + '"', "characters of JSON are too long"),
     ],
-    ids=lambda each: str(each)[:12],
+    ids=lambda value: str(value)[:12],
 )
 def test_what_is_not_strict_json_is_refused(text, words):
     """Every refusal says what is wrong."""
@@ -112,7 +112,7 @@ def test_what_is_not_strict_json_is_refused(text, words):
 @pytest.mark.parametrize(
     "value",
     [None, True, 0, -1.5, "", "ä\N{GRINNING FACE}", [], {}, {"ö": [{"b": None}]}, 10**1000 - 1, nested(MAX_DEPTH + 1)],
-    ids=lambda each: str(each)[:12],
+    ids=lambda value: str(value)[:12],
 )
 def test_plain_json_has_no_flaws(value):
     """What a parser makes is plain."""
@@ -141,7 +141,7 @@ def test_plain_json_has_no_flaws(value):
         (nested(MAX_DEPTH + 2, dict), "below.below.below.below: nested too deeply"),
         (unfolding(60), "too many values"),
     ],
-    ids=lambda each: str(type(each)) if not isinstance(each, str) else each[:20],
+    ids=lambda value: str(type(value)) if not isinstance(value, str) else value[:20],
 )
 def test_a_flaw_is_named_with_its_place(value, problem):
     """What is not JSON is found wherever it stands, and never by asking the object itself."""
@@ -155,7 +155,7 @@ def test_cycles_are_too_deep():
     once.append(once)
     twice: dict = {}
     twice.update(a=twice, b=twice)
-    assert ["nested too deeply" in find_flaws(each)[0].message for each in (once, twice)] == [True, True]
+    assert ["nested too deeply" in find_flaws(container)[0].message for container in (once, twice)] == [True, True]
 
 
 def test_shared_parts_are_fine_where_they_do_not_explode():
@@ -171,8 +171,8 @@ def test_only_the_first_flaws_are_told():
 def test_subclasses_are_copied_as_what_they_hold():
     """A subclass may say of itself what it likes; the copy holds what the base class holds."""
     value = Lying(a=Words("abc"), b=Level.LOW, c=collections.OrderedDict(d=[True, 1.5]))
-    copy, found = copy_and_check(value)
-    assert found == []
+    copy, flaws = copy_and_check(value)
+    assert flaws == []
     assert is_plain_json(copy)
     assert json.dumps(copy) == '{"a": "abc", "b": 1, "c": {"d": [true, 1.5]}}'
 
@@ -197,7 +197,7 @@ def test_clean_text_can_be_sent_on(text, clean):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "words"),
     [
         (None, "null"),
         (True, "true"),
@@ -219,11 +219,11 @@ def test_clean_text_can_be_sent_on(text, clean):
         (object(), "a Python object"),
         (Nameless(), "a Python Nameless"),
     ],
-    ids=lambda each: str(type(each)) if not isinstance(each, str) else each[:12],
+    ids=lambda value: str(type(value)) if not isinstance(value, str) else value[:12],
 )
-def test_values_are_shown_in_a_few_words(value, shown):
+def test_values_are_shown_in_a_few_words(value, words):
     """Never a dump, never a failure."""
-    assert show_value(value) == shown
+    assert show_value(value) == words
 
 
 def test_levels_are_counted_from_where_the_value_stands():
