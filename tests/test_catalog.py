@@ -329,7 +329,7 @@ def test_tools_added_one_by_one_are_there_at_once_and_in_order(every):
     catalog, tables = Catalog(), []
     names = [f"t{number}" for number in range(300)]
     for number, name in enumerate(names):
-        catalog.add(named(name, aliases=[f"a{number}"]))
+        catalog.add(build_tool(name, aliases=[f"a{number}"]))
         tables.append(catalog.table)
         assert catalog.table.find(name) is catalog.table.find(f"a{number}") is not None
         assert catalog.table.find("t0") is not None
@@ -337,7 +337,7 @@ def test_tools_added_one_by_one_are_there_at_once_and_in_order(every):
         if number % every == every - 1:
             assert catalog.names() == names[: number + 1]
     with pytest.raises(DuplicateTool):
-        catalog.add(named("a150"))
+        catalog.add(build_tool("a150"))
     assert catalog.names() == names
     for number, table in enumerate(tables, 1):
         assert list(table.tools) == names[:number]
