@@ -70,7 +70,7 @@ def browser():
 
 
 @contextlib.contextmanager
-def serve(inspector: Any) -> Iterator[str]:
+def serve_inspector(inspector: Any) -> Iterator[str]:
     """Serve *inspector* on a free port of loopback, in a thread; yield the address."""
     uvicorn = pytest.importorskip("uvicorn")
     config = uvicorn.Config(
@@ -119,7 +119,7 @@ def inspect(browser):
         def serve(target: Any, **options: Any) -> Inspected:
             dispatcher = target if isinstance(target, Dispatcher) else Dispatcher(target)
             inspector = Inspector(dispatcher, name="shop.py", **options)
-            url = stack.enter_context(serve(inspector))
+            url = stack.enter_context(serve_inspector(inspector))
             return Inspected(url, inspector.token, inspector, new_page)
 
         yield serve
