@@ -1,8 +1,6 @@
 """Tools for the tests of catalogs."""
 
-from toolkit import (
-    Tool,
-)
+from toolkit import Tool
 
 __all__ = ["build_tool"]
 
