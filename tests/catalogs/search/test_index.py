@@ -408,3 +408,12 @@ def test_tools_in_an_index_are_no_work_for_the_garbage_collector():
     gc.collect()  # a tuple is found to need no visits when it is visited first
     assert len(index) == 500
     assert 2 < count_tracked_objects(index) < 50
+
+
+def test_words_that_no_tool_has_leave_nothing_behind() -> None:
+    index = Index([Document(name="send_mail"), Document(name="open_door")])
+    index.search("send mail")
+    sizes = [len(vars(index._postings)[table]) for table in ("_uses", "_tools")]
+    for number in range(50):
+        index.search(f"unheard{number} strange bill word{number} mai")
+    assert [len(vars(index._postings)[table]) for table in ("_uses", "_tools")] == sizes

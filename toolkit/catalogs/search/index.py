@@ -1,8 +1,8 @@
 """
 The search index: it returns the tools that fit some words, the best first.
 
-The weight of a word in a tool is computed when the tool is added. The weight of a word in a query is computed at the
-search. So adding or removing a tool touches only the words of that tool, and a search only looks up and adds numbers.
+When a tool is added, only the places of its words are noted. The weight of a word in each tool is computed by the
+first query that has the word; see `postings`. So adding or removing a tool touches only the words of that tool.
 
 The words of a query select tools, the rarest words first. When these have led to many tools, the common words are
 looked up only for the best of them. Neighbouring words, and the exact forms of words, then decide between the best.

@@ -123,7 +123,9 @@ class Postings:
         """Return the tools that have *word_stem*, and its weight in each."""
         use = self._uses.get(word_stem)
         if use is None:
-            use = self._uses[word_stem] = self._compute_use(word_stem)
+            use = self._compute_use(word_stem)
+            if use.tools:  # queries have any number of words that no tool has
+                self._uses[word_stem] = use
         return use
 
     def _compute_use(self, word_stem: str) -> Use:
@@ -147,7 +149,9 @@ class Postings:
         tools = self._tools.get(word)
         if tools is None:
             numbers = {place >> _FIELD_BITS for place in self._places.get(word, ())}
-            tools = self._tools[word] = frozenset(map(self._names.__getitem__, numbers))
+            tools = frozenset(map(self._names.__getitem__, numbers))
+            if tools:  # as above
+                self._tools[word] = tools
         return tools
 
     def phrases_of(self, name: str) -> str:

@@ -162,10 +162,12 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
         [(text, uses[key].tools) for key, text in texts.items()]
         for texts in (reader.text_by_term, reader.text_by_joined_word)
     )
-    for meanings in synonyms.values():
-        meanings.sort(key=lambda synonym: -synonym.weight)
-    by_tools = [(postings.find(word).tools, meanings) for word, meanings in synonyms.items()]
-    return ParsedQuery(terms, by_tools, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
+    ordered = [(postings.find(word).tools, _order_synonyms(others)) for word, others in synonyms.items()]
+    return ParsedQuery(terms, ordered, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
+
+
+def _order_synonyms(synonyms: list[Synonym]) -> list[Synonym]:
+    return sorted(synonyms, key=lambda synonym: synonym.weight, reverse=True)
 
 
 def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
