@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from tests.clocks import Clock
-from tests.providers.making import NAMES, ask, catalog, hello, provider
+from tests.providers.making import NAMES, ask, build_provider, catalog, hello
 from tests.providers.protocols import PROTOCOLS, Turn
 from tests.providers.stub import KEY
 from toolkit import RetryPolicy, ToolCall
@@ -45,7 +45,7 @@ async def run(count: int, *, seed: int = 7) -> Report:
     clock = Clock()
     async with httpx.AsyncClient(transport=httpx.MockTransport(lambda request: answer[0])) as client:
         providers = {
-            name: provider(
+            name: build_provider(
                 name,
                 client=client,
                 api_key=KEY,

@@ -38,7 +38,7 @@ async def run(count: int, *, seed: int = 7) -> Report:
             dispatcher = races.tools_in(Workspace(root, read_only=[root / races.KEPT], way=way))
             known, draw = races.files_in(root), random.Random(own_seed)
             with races.moving(root, outside, own_seed) as moves:
-                ends, leaks = await races.raced(dispatcher, root, known, draw, min(_CALLS, count - start))
+                ends, leaks = await races.race_calls(dispatcher, root, known, draw, min(_CALLS, count - start))
             dispatcher.close()
             moved += moves[0]
             for (_, kind), times in ends.items():

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.durable.killing import Place, answered_elsewhere, kill_processes
+from tests.durable.killing import Place, ignore_other_answers, kill_processes
 from toolkit import Agent, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow, Waiting
@@ -133,7 +133,7 @@ class AgentsPlace(Place):
             outcome = await flow.run(Order("a book"), host, id=self.run_id)
             while isinstance(outcome, Waiting):
                 decisions = {request.id: Decision.approve(by="ada") for request in outcome.requests}
-                with answered_elsewhere():
+                with ignore_other_answers():
                     await flow.resume(self.run_id, decisions, host)
                 outcome = await flow.run(Order("a book"), host, id=self.run_id)
         return {"text": str(outcome), "failed": isinstance(outcome, Failed)}
