@@ -27,7 +27,7 @@ from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .printed_texts import input_text
-from .targets import TOO_MANY_NAMES, Danger, writing_danger
+from .targets import CONNECTS, TOO_MANY_NAMES, Danger, writing_danger
 from .unknown_programs import find_changed_words, find_possible_scripts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
@@ -218,6 +218,8 @@ def _target_dangers(redirection: Redirection, target: str, folders: Sequence[str
         for folder in folders:
             if not folder or folder.startswith(("/", "~", "$HOME")):
                 yield writing_danger(_join_folder(folder, target) if folder else target)
+    elif writing_danger(target) is CONNECTS:
+        yield CONNECTS
 
 
 def _text_dangers(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:

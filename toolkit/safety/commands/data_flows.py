@@ -15,7 +15,8 @@ from ..shell.composed_texts import find_composed_texts
 from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
-from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
+from .inline_code import DOWNLOADED, DOWNLOADERS, interpreter_dangers, reads_code, unseen_code_dangers
+from .input_programs import reads_commands
 from .options import Args
 from .targets import Danger
 from .variable_values import DECLARERS, find_set_names
@@ -127,6 +128,9 @@ def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger
         yield from _shell_text_dangers(args)
     else:
         yield from interpreter_dangers(args, files)
+    sources = {source.name for source in (*command.fed_by, *command.substitutions)}
+    if not sources.isdisjoint(DOWNLOADERS) and reads_commands(args):
+        yield DOWNLOADED
     if name in _SENDERS:
         yield from _sending_dangers(args, files)
 
@@ -191,6 +195,7 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
             yield f"{name}()", Danger("ask", "gives a command another meaning")
     for command in find_composed_texts(script):
         yield command.source, Danger("ask", "gives a shell a text that is only worked out when it runs")
+    yield from _inherited_input_dangers(script)
     if _has_call_cycle(script):
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
     if script.spawns_in_loop:
@@ -212,6 +217,22 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
                 yield command.source, Danger("ask", "sets a variable whose name is only worked out when it runs")
             elif _POWERFUL_VARIABLE.fullmatch(set_name) and command.name not in DECLARERS:
                 yield command.source, Danger("ask", "changes which programs run, or how")
+
+
+def _inherited_input_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
+    """Yield the dangers of commands that read the input of their function, or what `exec < file` gives to the shell."""
+    moves = any(command.name == "exec" and _has_own_input(command) for command in script.commands)
+    downloads = any(command.name in DOWNLOADERS for command in script.commands)
+    calls = {f"{name}()" for name in script.functions}
+    for command in script.commands:
+        if (moves or not calls.isdisjoint(command.nesting)) and not _has_own_input(command):
+            args = Args(command)
+            if reads_code(args) or (downloads and reads_commands(args)):
+                yield command.source, Danger("ask", "runs code that it gets from its function or its shell")
+
+
+def _has_own_input(command: SimpleCommand) -> bool:
+    return bool(command.fed_by) or any(redirection.is_standard_input for redirection in command.redirections)
 
 
 def _is_harmless(assignment: Assignment) -> bool:

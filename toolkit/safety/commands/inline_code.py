@@ -24,6 +24,7 @@ from .variable_values import remove_variables
 
 __all__ = [
     "AWKS",
+    "DOWNLOADED",
     "DOWNLOADERS",
     "SCRIPT_MODULES",
     "code_dangers",
@@ -32,6 +33,7 @@ __all__ = [
     "find_interpreter_operands",
     "interpreter_dangers",
     "language_of_program",
+    "reads_code",
     "runs_harmful_code",
     "unseen_code_dangers",
 ]
@@ -40,6 +42,7 @@ DOWNLOADERS = frozenset({
     "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
     "nc", "ncat", "netcat", "openssl", "scp",
 })  # fmt: skip
+DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _DECODERS = frozenset({
     "base64", "base32", "xxd", "openssl", "uudecode", "gunzip", "zcat", "gzip", "bzip2", "bzcat", "xz", "xzcat",
     "rev", "tr", "od", "hexdump", "printf", "perl",
@@ -59,6 +62,8 @@ _INTERPRETERS: dict[str, str] = {
     "mongo": "--eval", "jshell": "", "gp": "", "bb": "-e", "janet": "-e", "fennel": "-e", "csi": "-e", "gosh": "-e",
     "clisp": "-x", "ecl": "--eval", "rdmd": "--eval", "crystal": "eval", "octave-cli": "--eval", "scilab": "-e",
     "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c --commands", "xonsh": "-c",
+    "bpython": "-c", "ptpython": "-c", "django-admin": "-c", "flask": "", "pry": "-e", "rails": "runner r",
+    "iex": "-e --eval", "groovysh": "-e", "runghc": "", "runhaskell": "",
 }  # fmt: skip
 # Options of interpreters that take the next word, so that it is not the script.
 _VALUE_OPTIONS = {
@@ -135,9 +140,10 @@ _HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
     "rust": re.compile(r"\bCommand::|\bremove_(?:dir|file)|\bextern\b"),
 }
 _ALIKE = {
-    **dict.fromkeys(("pypy", "jython", "micropython", "graalpy", "hy"), "python"), "sage": "ipython",
-    **dict.fromkeys(("nodejs", "bun", "deno"), "node"),
-    "luajit": "lua", "irb": "ruby", "wish": "tclsh", "Rscript": "R", "ghci": "ghc", "mongo": "mongosh",
+    **dict.fromkeys(("pypy", "jython", "micropython", "graalpy", "hy", "bpython", "ptpython"), "python"),
+    **dict.fromkeys(("django-admin", "flask"), "python"), **dict.fromkeys(("irb", "pry", "rails"), "ruby"),
+    **dict.fromkeys(("nodejs", "bun", "deno"), "node"), **dict.fromkeys(("ghci", "runghc", "runhaskell"), "ghc"),
+    "sage": "ipython", "luajit": "lua", "wish": "tclsh", "Rscript": "R", "mongo": "mongosh", "iex": "elixir",
     "octave-cli": "octave", "bb": "clojure", "clj": "clojure",
 }  # fmt: skip
 # In perl and ruby, `open` runs a name with a `|` before or behind it. So do other functions that take a file.
@@ -158,6 +164,8 @@ _READS_ON = {
     "lua": re.compile("-i"), "julia": re.compile("-i"), "php": re.compile("-a|--interactive"),
     "perl": re.compile(r"-[a-z]*d(?!:)"),
 }  # fmt: skip
+# The subcommands with which a program of a project reads statements: `python manage.py shell`, `rails console`.
+_CONSOLES = frozenset({"console", "c", "shell", "shell_plus", "dbshell", "dbconsole", "tinker", "repl"})
 _PERL_CODE = re.compile(r"-[a-z0]*[MmFd](.+)", re.DOTALL)
 # Calls of node that only read files, and the name that is given to their module.
 _READS_FILES = re.compile(
@@ -195,8 +203,8 @@ def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterat
         yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
-    texts = [*_find_codes(args, _INTERPRETERS[language_name].split())]
-    if _reads_on(args, language_name) or (not texts and _reads_program(args, language_name)):
+    texts = _find_texts(args, language_name)
+    if reads_code(args):
         if command.fed_by or any(redirection.operator.startswith("<") for redirection in command.redirections):
             yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
             known = find_known_input(command)
@@ -217,6 +225,22 @@ def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterat
     for path in _TEXT_IN_CODE.findall(code):
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
+
+
+def reads_code(args: Args) -> bool:
+    """Return whether a command is an interpreter that runs the code in its input, alone or after other code."""
+    language_name = language_of_program(args.command.name)
+    if language_name is None:
+        return False
+    return _reads_on(args, language_name) or (
+        not _find_texts(args, language_name) and _reads_program(args, language_name)
+    )
+
+
+def _find_texts(args: Args, language_name: str) -> list[tuple[str, bool]]:
+    """Return each code on the command line, and whether it is known exactly. The `-` of `pwsh -Command -` is none."""
+    codes = _find_codes(args, _INTERPRETERS[language_name].split())
+    return [code for code in codes if not is_standard_input(code[0])]
 
 
 def runs_harmful_code(command: SimpleCommand) -> bool:
@@ -242,10 +266,10 @@ def _reads_program(args: Args, language_name: str) -> bool:
     operands = find_interpreter_operands(args, language_name)
     scripts = operands[1:] if operands[:1] == ("run",) else operands  # `deno run -`
     is_input = not scripts or is_standard_input(scripts[0]) or is_descriptor(scripts[0])
-    if "-m" in args.options:  # `python -m cProfile /dev/stdin`
+    if "-m" in args.options and _ALIKE.get(language_name, language_name) == "python":  # `python -m cProfile /dev/stdin`
         modules = SCRIPT_MODULES.intersection(args.values("-m"))
         return bool(modules) and any(is_standard_input(word) or _DESCRIPTOR.match(word) for word in args.words)
-    return is_input
+    return is_input or not _CONSOLES.isdisjoint(operands[:2])
 
 
 def find_interpreter_operands(args: Args, language_name: str) -> tuple[str, ...]:
@@ -359,6 +383,6 @@ def _joined_code(option: str, options: str) -> re.Pattern[str]:
 def unseen_code_dangers(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
     """Yield the dangers of running the output of *sources*."""
     if any(source.name in DOWNLOADERS for source in sources):
-        yield Danger("deny", "runs what it has just downloaded, unseen")
+        yield DOWNLOADED
     elif any(source.name in _DECODERS for source in sources):
         yield Danger("deny", "runs a text that was made unreadable")

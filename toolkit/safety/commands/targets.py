@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...verdicts import Word
 from ..shell.braces import expand_braces
 
-__all__ = ["TOO_MANY_NAMES", "Danger", "removal_danger", "writing_danger"]
+__all__ = ["CONNECTS", "TOO_MANY_NAMES", "Danger", "removal_danger", "writing_danger"]
 
 
 class Danger(NamedTuple):
@@ -38,8 +38,9 @@ _EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 
 _HARMLESS_DEVICES = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
+CONNECTS = Danger("deny", "opens a connection to another machine")
 _WRITING_DANGERS: tuple[tuple[re.Pattern[str], Danger], ...] = (
-    (re.compile(r"/dev/(tcp|udp)/.*"), Danger("deny", "opens a connection to another machine")),
+    (re.compile(r"/dev/(tcp|udp)/.*"), CONNECTS),
     (
         re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|dm-|md|mapper/|mem|kmem|port|sr).*"),
         Danger("deny", "writes to a raw device"),

@@ -25,6 +25,7 @@ from .dangers import COMPUTED_OUTPUT
 from .files import files_of
 from .inline_code import (
     AWKS,
+    DOWNLOADED,
     DOWNLOADERS,
     SCRIPT_MODULES,
     code_dangers,
@@ -33,6 +34,7 @@ from .inline_code import (
     language_of_program,
     unseen_code_dangers,
 )
+from .input_programs import READ_SCRIPTS, SCRIPT_OPERANDS, reads_commands
 from .loaded_files import find_files_loaded_by_code, find_files_loaded_by_words, names_any_file
 from .options import Args
 from .printed_texts import find_known_output, input_text
@@ -43,7 +45,6 @@ from .variable_values import collect_values, fill_in_command, fill_in_text
 
 __all__ = ["WrittenText", "find_runs_of_written_files"]
 
-_DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that cannot be checked")
 _EDITED = Danger("ask", "runs a file that it has just changed, and that cannot be checked")
 _RENAMED = Danger("ask", "runs a file that it has just copied, linked or renamed")
@@ -57,22 +58,11 @@ _NAMELESS_OPTIONS = {
 _UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "unar", "unrar", "7z", "7za", "7zr", "7zz", "cpio", "ar"})
 _CLONES = re.compile(r"git clone\b|gh repo clone\b|hg clone\b|svn (?:checkout|co|export)\b")
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
-# Programs that read commands in their own language from a file.
-_READ_SCRIPTS = {
-    **dict.fromkeys(MAKES, "-f --file --makefile"),
-    **dict.fromkeys(AWKS, "-f --file -E --exec -i --include"),
-    "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
-    "psql": "-f --file", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
-    **dict.fromkeys(("mariadb", "duckdb", "lldb", "view", "sqlite"), ""),
-    "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
-    "just": "-f --justfile", "crontab": "", "ed": "", "ex": "", "vi": "", "bc": "", "m4": "", "mysql": "",
-}  # fmt: skip
-# The files that these programs read without being told, and programs whose operand is a script.
+# The files that these programs read without being told.
 _DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(MAKES, ("Makefile", "makefile", "GNUmakefile")),
     "just": ("justfile", "Justfile", ".justfile"),
 }
-_SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run-parts"})
 # Programs that also take a script on the command line, with the option before it.
 _RUN_PROGRAM_TEXT = {"sed": ("-e",), **dict.fromkeys(AWKS, ())}
 _COPY_PROGRAMS = frozenset({"cp", "mv", "ln", "install", "rsync", "ditto", "rename"})
@@ -247,7 +237,7 @@ def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
     """Yield the dangers of `make -f -` and `awk -f <(...)`, whose program comes from another command."""
     command = args.command
-    options = _READ_SCRIPTS.get(command.name, "").split()
+    options = READ_SCRIPTS.get(command.name, "").split()
     for value in args.values(*options):
         if is_standard_input(value) or is_descriptor(value) or value.startswith(("<(", "/proc/")):
             yield next(iter(unseen_code_dangers((*command.fed_by, *command.substitutions))), _UNSEEN)
@@ -266,7 +256,7 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
     elif command.name in _RUN_PROGRAM_TEXT:
         # The file is read like a program on the command line of `sed` or `awk`.
         yield WrittenText(shlex.join([command.name, *_RUN_PROGRAM_TEXT[command.name], content.text]))
-    elif command.name in (*_READ_SCRIPTS, *_SCRIPT_OPERANDS):
+    elif command.name in (*READ_SCRIPTS, *SCRIPT_OPERANDS):
         yield from (_UNSEEN,) if _LEAVES_LANGUAGE.search(content.text) else ()
     elif (interpreter := _interpreter_of(content.text)) and interpreter not in SHELLS:
         yield _UNSEEN
@@ -292,7 +282,10 @@ def _run_files(args: Args) -> Iterator[str]:
     command = args.command
     name = command.name
     language = language_of_program(name)
-    if name in SHELLS or language or name in (".", "source") or name in _READ_SCRIPTS or name in _SCRIPT_OPERANDS:
+    reads_input = reads_commands(args)
+    if reads_input:
+        yield from (word for source in command.fed_by for word in Args(source).operands)
+    if name in SHELLS or language or name in (".", "source") or name in READ_SCRIPTS or reads_input:
         yield from (
             redirection.target
             for redirection in command.redirections
@@ -301,12 +294,12 @@ def _run_files(args: Args) -> Iterator[str]:
     if name in SHELLS:
         yield from filter(None, [find_shell_script(command)])
         yield from args.values("--rcfile", "--init-file", "-rcfile", "-init-file")
-    elif name in (".", "source") or name in _SCRIPT_OPERANDS:
+    elif name in (".", "source") or name in SCRIPT_OPERANDS:
         yield from args.operands[:1]
     elif language:
         yield from _interpreter_files(args, language)
-    if name in _READ_SCRIPTS:
-        files = args.values(*_READ_SCRIPTS[name].split())
+    if name in READ_SCRIPTS:
+        files = args.values(*READ_SCRIPTS[name].split())
         yield from files or _DEFAULT_SCRIPTS.get(name, ())
         yield from find_files_loaded_by_words(args)
         yield from args.operands if name == "m4" else ()
@@ -356,7 +349,7 @@ def _content_written_by(args: Args, files: Mapping[str, _FileContent]) -> _FileC
     if command.name in (*_COPY_PROGRAMS, *_BUILDERS):
         return _content_made_from(args, files)
     if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
-        return _FileContent(None, _DOWNLOADED)
+        return _FileContent(None, DOWNLOADED)
     known = find_known_output(command)
     if known is not None and known.is_exact:
         return _FileContent(known.text)
@@ -372,7 +365,7 @@ def _content_made_from(args: Args, files: Mapping[str, _FileContent]) -> _FileCo
         sources.append(_FileContent(known))
     unknown = [source for source in sources if source.text is None and source.danger is not None]
     if unknown:
-        return min(unknown, key=lambda source: source.danger != _DOWNLOADED)
+        return min(unknown, key=lambda source: source.danger != DOWNLOADED)
     texts = [source.text for source in sources if source.text is not None]
     if is_built:
         return _FileContent("\n".join(texts) or None, None, "c" if texts else None)
@@ -390,7 +383,7 @@ def _append_text(before: _FileContent | None, content: _FileContent, command: Si
         or "-a" in command.words
     )
     if before.text is None or content.text is None:
-        return min(before, content, key=lambda part: (part.text is not None, part.danger != _DOWNLOADED))
+        return min(before, content, key=lambda part: (part.text is not None, part.danger != DOWNLOADED))
     return content._replace(text=f"{before.text}{content.text}") if appends else _FileContent(None)
 
 

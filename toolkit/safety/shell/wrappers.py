@@ -27,6 +27,8 @@ _START_SHELL = frozenset({
     "ssh", "sudo", "doas", "chroot", "unshare", "nsenter", "fakeroot", "fakechroot", "proot", "firejail", "su",
     "runuser", "script", "sg", "newgrp", "nix-shell", "setarch", *ARCHITECTURES.split(),
 })  # fmt: skip
+# These programs run Python code if the command is a script or `-`.
+_RUN_PYTHON = frozenset({"uv", "pipx"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 # Subcommands that run a command inside a container or on another machine.
 _RUN_INSIDE = frozenset({"exec", "run", "rsh", "ssh", "shell", "-dm", "-dmS"})
@@ -178,6 +180,9 @@ def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignment
     if prefix.joins:
         # `parallel rm ::: a b` passes `a` and `b` to `rm`.
         return ShellText(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
+    first = command.plain[start]
+    if command.name in _RUN_PYTHON and (is_standard_input(first) or first.endswith(".py")):
+        return slice_command(command, start - 1, len(command.words), assignments, first_word="python")
     return slice_command(command, start, len(command.words), assignments)
 
 
@@ -318,6 +323,8 @@ def _container(command: SimpleCommand) -> Iterator[WrappedCommand]:
     if "--" in words[first:-1]:
         yield slice_command(command, words.index("--", first) + 1, len(words))
         return
+    if words[first - 1] in ("ssh", "shell") and (first == len(words) or command.name == "gcloud"):
+        yield from _texts_of_started_shell(command)
     for at in range(first, len(words)):
         if command.literal[at] and _PROGRAM_NAME.fullmatch(words[at]):
             yield slice_command(command, at, len(words))
