@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from shlex import join, quote
 
 from ..shell.evaluation import SUBSTITUTION_MARKS
@@ -31,7 +31,14 @@ from .table_files import FILES, NAMES_ONLY
 from .targets import writing_danger
 from .variable_values import fill_in_command, guess_values, remove_variables
 
-__all__ = ["find_changed_words", "find_possible_commands", "find_possible_scripts", "may_run_code", "uses_raw_device"]
+__all__ = [
+    "find_changed_words",
+    "find_possible_commands",
+    "find_possible_scripts",
+    "may_destroy",
+    "may_run_code",
+    "uses_raw_device",
+]
 
 _MAX_COMMANDS = 30
 _MAX_READINGS = 3_000
@@ -53,6 +60,14 @@ _SEPARATOR = re.compile(r"(?:^|[;&|\n(){}`]+)\s*(?:(?:if|then|else|elif|do|while
 _CALL = re.compile(
     r"\b(?:system|popen|exec\w*|spawn\w*|(?:run-)?shell[\w-]*|subprocess\.\w+)['\"]?\s*\(?\s*[(\[\"'`]|child_process|qx[{(/]"
 )
+# Subcommands and options that say what cannot be taken back: `cdk destroy`, `prisma migrate reset`, `topics --delete`.
+_DESTROYS = re.compile(
+    r"(?!no-)(?:[a-z]+[.:_-])*(?:delete|del|destroy|drop|purge|wipe|erase|obliterate|nuke|expunge|truncate|flush|reset"
+    r"|terminate|teardown|decommission|undeploy|unpublish|yank|downgrade|rollback|undo)(?:[:_-][a-z-]+)*|fresh|rb"
+)
+_OWN_PROGRAM = re.compile(r"(?!/).*/|.*\.\w+$")
+_TAKES_NAME = re.compile("-[kgtemn]|--(?:grep|filter)")  # the name of a test, mostly: `pytest -k delete`
+_MAX_SUBCOMMANDS = 3
 
 
 def find_possible_commands(script: Script, level: int = 0) -> Iterator[SimpleCommand]:
@@ -76,6 +91,19 @@ def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Scrip
             words = zip(possible.words, possible.literal, strict=True)
             with suppress(CannotParse):
                 yield command, parse_script(" ".join(quote(word) if is_literal else word for word, is_literal in words))
+
+
+def may_destroy(command: SimpleCommand) -> bool:
+    """Return whether a word of an unknown program says that it deletes or resets. The project's own do not count."""
+    program = _find_unknown(command)
+    if program is None or "--dry-run" in program.plain:
+        return False
+    if program.name != "manage.py" and (program is not command or _OWN_PROGRAM.match(program.words[0])):
+        return False
+    words = [word for before, word in pairwise(program.plain) if not _TAKES_NAME.fullmatch(before)]
+    operands = [word for word in words if not word.startswith("-")][:_MAX_SUBCOMMANDS]
+    options = [word.lstrip("-").partition("=")[0] for word in program.plain[1:] if word.startswith("-")]
+    return any(map(_DESTROYS.fullmatch, (*operands, *options)))
 
 
 def may_run_code(command: SimpleCommand) -> bool:
