@@ -289,8 +289,10 @@ _SECRETS = {
     "credentials for a cloud": """
         .aws/credentials .aws/config .aws/sso/** .aws/cli/cache/** .azure/** .config/gcloud/** .oci/** .boto .s3cfg
         application_default_credentials.json service-account*.json service_account*.json client_secret*.json
-        .config/rclone/** .config/doctl/** .terraform.d/credentials.tfrc.json .terraformrc *.tfstate *.tfstate.*
-        *.tfvars *.tfvars.json .kube/config kubeconfig kubeconfig.* *.kubeconfig .databrickscfg .vault-token""",
+        .config/rclone/** .rclone.conf .config/doctl/** .config/hcloud/** .config/netlify/** .config/stripe/**
+        .config/ngrok/** .config/.wrangler/** .local/share/com.vercel.cli/** .fly/config.yml .railway/config.json
+        .snowflake/** .dbt/profiles.yml .passwd-s3fs .terraform.d/credentials.tfrc.json .terraformrc *.tfstate
+        *.tfstate.* *.tfvars *.tfvars.json .kube/config kubeconfig kubeconfig.* *.kubeconfig .databrickscfg .vault-token""",
     "credentials for packages": """
         .npmrc .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml
         .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .config/composer/auth.json
@@ -298,13 +300,18 @@ _SECRETS = {
     "logins": """
         .netrc _netrc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials .config/git/credentials
         .config/gh/hosts.yml .config/hub .config/github-copilot/** .config/op/** .claude/.credentials.json
-        .codex/auth.json .htpasswd""",
+        .codex/auth.json .gemini/oauth_creds.json .kaggle/kaggle.json .cache/huggingface/token .huggingface/token
+        .circleci/cli.yml .smbcredentials .vnc/passwd *.keytab .htpasswd /etc/wpa_supplicant/**
+        /etc/NetworkManager/system-connections/** /etc/ssl/private/**""",
     "a store of passwords": """
         *.kdbx *.kdb .password-store/** *.agilekeychain/** *.opvault/** *.keychain *.keychain-db Keychains/**
-        keyrings/** Login?Data key4.db logins.json cookies.sqlite""",
+        keyrings/** Login?Data key4.db logins.json cookies.sqlite .mozilla/** .thunderbird/** .config/google-chrome/**
+        .config/chromium/** .config/BraveSoftware/** Application?Support/Google/Chrome/** .config/sops/age/**
+        wallet.dat .config/solana/id.json""",
     "a file of secrets": """
         secrets.toml secrets.yaml secrets.yml secrets.json credentials.json /run/secrets/**
-        /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /proc/*/environ""",
+        /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /proc/*/environ
+        /proc/*/mem /proc/kcore /dev/mem""",
     "a history of commands, secrets among them": """
         .*_history .zhistory .histfile fish_history ConsoleHost_history.txt""",
     "toolkit's approvals, which hold the true arguments of calls": "*.approvals.sqlite *.approvals.sqlite-*",

@@ -28,7 +28,13 @@ from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .printed_texts import input_text
 from .targets import CONNECTS, TOO_MANY_NAMES, Danger, writing_danger
-from .unknown_programs import find_changed_words, find_possible_scripts, may_destroy, may_run_code, uses_raw_device
+from .unknown_programs import (
+    find_changed_words,
+    find_possible_scripts,
+    find_word_of_danger,
+    may_run_code,
+    uses_raw_device,
+)
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -111,8 +117,9 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
     """Yield the worst that unknown programs may do, if they run the words behind their names."""
     for command in filter(may_run_code, script.commands):
         yield command.source, Danger("ask", "may run code that starts programs")
-    for command in filter(may_destroy, script.commands):
-        yield command.source, Danger("ask", "may delete or reset what cannot be taken back")
+    for command in script.commands:
+        if (why := find_word_of_danger(command)) is not None:
+            yield command.source, Danger("ask", why)
     for command in filter(uses_raw_device, script.commands):
         yield command.source, Danger("ask", "may change a disk")
     for command in find_changed_words(script):

@@ -35,7 +35,7 @@ __all__ = [
     "find_changed_words",
     "find_possible_commands",
     "find_possible_scripts",
-    "may_destroy",
+    "find_word_of_danger",
     "may_run_code",
     "uses_raw_device",
 ]
@@ -65,6 +65,13 @@ _DESTROYS = re.compile(
     r"(?!no-)(?:[a-z]+[.:_-])*(?:delete|del|destroy|drop|purge|wipe|erase|obliterate|nuke|expunge|truncate|flush|reset"
     r"|terminate|teardown|decommission|undeploy|unpublish|yank|downgrade|rollback|undo)(?:[:_-][a-z-]+)*|fresh|rb"
 )
+_SHOWS_SECRETS = re.compile(
+    r"(?:[a-z]+[:-])*(?:secrets?|passwords?|credentials?|access-tokens?|api-?keys?|get-token|auth[:-]token)(?:[:-][a-z]+)*"
+)
+_WORDS_OF_DANGERS = (
+    (_DESTROYS, "may delete or reset what cannot be taken back"),
+    (_SHOWS_SECRETS, "may show or change a secret"),
+)
 _OWN_PROGRAM = re.compile(r"(?!/).*/|.*\.\w+$")
 _TAKES_NAME = re.compile("-[kgtemn]|--(?:grep|filter)")  # the name of a test, mostly: `pytest -k delete`
 _MAX_SUBCOMMANDS = 3
@@ -93,17 +100,17 @@ def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Scrip
                 yield command, parse_script(" ".join(quote(word) if is_literal else word for word, is_literal in words))
 
 
-def may_destroy(command: SimpleCommand) -> bool:
-    """Return whether a word of an unknown program says that it deletes or resets. The project's own do not count."""
+def find_word_of_danger(command: SimpleCommand) -> str | None:
+    """Return what a word of an unknown program, such as `destroy`, says that it does; None for one of the project."""
     program = _find_unknown(command)
     if program is None or "--dry-run" in program.plain:
-        return False
+        return None
     if program.name != "manage.py" and (program is not command or _OWN_PROGRAM.match(program.words[0])):
-        return False
+        return None
     words = [word for before, word in pairwise(program.plain) if not _TAKES_NAME.fullmatch(before)]
     operands = [word for word in words if not word.startswith("-")][:_MAX_SUBCOMMANDS]
     options = [word.lstrip("-").partition("=")[0] for word in program.plain[1:] if word.startswith("-")]
-    return any(map(_DESTROYS.fullmatch, (*operands, *options)))
+    return next((why for says, why in _WORDS_OF_DANGERS if any(map(says.fullmatch, (*operands, *options)))), None)
 
 
 def may_run_code(command: SimpleCommand) -> bool:
