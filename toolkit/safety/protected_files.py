@@ -292,7 +292,8 @@ _SECRETS = {
         .config/rclone/** .rclone.conf .config/doctl/** .config/hcloud/** .config/netlify/** .config/stripe/**
         .config/ngrok/** .config/.wrangler/** .local/share/com.vercel.cli/** .fly/config.yml .railway/config.json
         .snowflake/** .dbt/profiles.yml .passwd-s3fs .terraform.d/credentials.tfrc.json .terraformrc *.tfstate
-        *.tfstate.* *.tfvars *.tfvars.json .kube/config kubeconfig kubeconfig.* *.kubeconfig .databrickscfg .vault-token""",
+        *.tfstate.* *.tfvars *.tfvars.json .kube/config kubeconfig kubeconfig.* *.kubeconfig .databrickscfg
+        .vault-token""",
     "credentials for packages": """
         .npmrc .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml
         .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .config/composer/auth.json
