@@ -1,4 +1,4 @@
-"""A subcommand that cannot be taken back asks, also of a program that no table knows."""
+"""A subcommand that cannot be taken back asks, also of a program that no table knows, and so does foreign code."""
 
 from __future__ import annotations
 
@@ -58,3 +58,21 @@ def test_a_word_that_destroys_asks(line):
 )
 def test_other_words_run(line):
     assert check_command(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uvx --from git+https://x y",
+        "npx github:a/b",
+        "npm exec --package=https://x -- y",
+        "npm i gitlab:a/b",
+        "cpanm https://x",
+        "nix run github:a/b",
+        "brew tap a/b",
+        "docker build https://x",
+        "helm repo add x https://y",
+    ],
+)
+def test_what_anyone_may_have_published_asks(line):
+    assert check_command(line).word == "ask"

@@ -178,6 +178,7 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("pwsh powershell", CHOICE, word=_POWERSHELL, reads=True),
     Risk("swift", "leaves the surroundings that it was given", options="--disable-sandbox"),
     Risk("dotnet", _INSTALLS, "tool install|tool update|new install|workload install"),
+    Risk("python python3", _LISTENS, options="--bind", value=_ANY_ADDRESS),
     Risk("php", _LISTENS, options="-S --server -b --bindpath", value=_NETWORK),
     Risk("pip pip3 pipx", CHOICE, options="--python", value=r"(/(?!usr/(local/)?bin/)|~|\.\./).*"),
     Risk("pipx", "changes a start-up file of a shell", "ensurepath"),

@@ -30,7 +30,7 @@ _CLOUD = "deletes or changes what runs in a cloud"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
 _RUNS_UNKNOWN = "runs what anyone may have published"
 _ANYBODY = "installs what anyone may have published"
-_ADDRESS = r"(?i:(git|hg|svn|bzr)\+.*|(https?|ftp|git|ssh|file)://.*)"
+_ADDRESS = r"(?i:(git|hg|svn|bzr)\+.*|(https?|ftp|git|ssh|file)://.*|(github|gitlab|bitbucket|gist|tarball):.*)"
 
 WORK_RISKS: tuple[Risk, ...] = (
     # git
@@ -218,7 +218,12 @@ WORK_RISKS: tuple[Risk, ...] = (
     ),
     Risk("conda poetry pdm", _ANYBODY, "install|add", word=_ADDRESS),
     Risk("npm pnpm yarn bun", _ANYBODY, "install|i|add|exec|x|dlx|ci", word=rf"{_ADDRESS}|--registry.*"),
-    Risk("npx bunx", _ANYBODY, word=rf"{_ADDRESS}|--registry.*"),
+    Risk("npx bunx", _ANYBODY, word=rf"{_ADDRESS}|--registry.*|--package={_ADDRESS}"),
+    Risk("npm", _ANYBODY, "exec|x", word=rf"--package={_ADDRESS}"),
+    Risk("uvx cpanm cpan luarocks nix nix-env nix-shell nix-build", _ANYBODY, word=rf"(--\w+=)?{_ADDRESS}"),
+    Risk("brew", _ANYBODY, "tap", word=r"[\w.-]+/[\w.-]+"),
+    Risk("helm", _ANYBODY, "install|upgrade|template|repo add", word=rf"{_ADDRESS}|oci://.*"),
+    Risk(_CONTAINERS, _ANYBODY, "build|image build|buildx build", word=rf"{_ADDRESS}|github\.com/.*"),
     Risk("deno bun go", _ANYBODY, "run|install|compile|eval|x|test|serve", word=_ADDRESS),
     Risk("gem cargo go code", _ANYBODY, "install|get|add", word=rf"(--[\w-]+=)?{_ADDRESS}"),
     Risk("code codium", _ANYBODY, options="--install-extension"),
