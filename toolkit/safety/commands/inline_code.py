@@ -88,7 +88,13 @@ _PYTHON = (
     r"|\b(?:os|sys|posix)\s+as\b|[=(\[]\s*os\s*(?=[)\],;}\n]|$)|\b(?:runpy|posix|pydoc|webbrowser|multiprocessing)\b"
     r"|\b(?:timeit|pdb|bdb|cProfile|profile|trace|code)\b.*\b(?:run\w*|timeit|interact)\s*\(|\bimp\b|zipimport"
     r"|load_extension|resolve_name|\bTcl\s*\(|\.tk\s*\.|\bmatch\s+os\b|logging\.config\.listen|ensurepip"
-    r"|\bpip\s*\.\s*(?:main|_internal)|joblib|(?:torch|yaml|shelve)\s*\.\s*(?:load|open)\b"
+    r"|\bpip\s*\.\s*(?:main|_internal)|joblib|(?:torch|yaml|shelve)\s*\.\s*(?:(?:unsafe_|full_)?load|open|hub)\b"
+    # modules that start programs, reach other machines or load code, and what clients of services destroy
+    r"|(?:^|[;:\n])\s*(?:import|from)\s+(?:[\w\s.]{1,80},\s*){0,20}(?:invoke|sh|plumbum|fabric|delegator|pexpect|popen2|nox|libtmux|docker|kubernetes"
+    r"|boto3|botocore|git|pygit2|dulwich|aiohttp|asyncssh|telnetlib|imaplib|poplib|nntplib|xmlrpc|pycurl|treq|grpc|cffi|dill"
+    r"|cloudpickle|jsonpickle|winreg|keyring)\b|\.\s*(?:kill|terminate|suspend)\s*\(|\bread_\w+\s*\(\s*['\"](?:https?|s3|gs|ftp)://"
+    r"|\b(?:open(?:_unix)?_connection|start(?:_unix)?_server|flush(?:all|db)|drop_(?:database|collection)|delete_(?:many|bucket|objects)"
+    r"|HTTPServer|http\.server)\b"
 )
 # Names that the code puts together, and modules and functions that run other code or load it.
 _HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
