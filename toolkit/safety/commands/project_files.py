@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from .inline_code import code_dangers
+from .harmful_code import code_dangers
 from .targets import Danger
 
 __all__ = ["MAKES", "ODD_RECIPE", "find_project_file_dangers", "recipes_of"]

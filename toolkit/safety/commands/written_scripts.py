@@ -23,12 +23,12 @@ from ..shell.records import Script, SimpleCommand
 from .computed_options import with_empty_variables
 from .dangers import COMPUTED_OUTPUT
 from .files import files_of
+from .harmful_code import code_dangers
 from .inline_code import (
     AWKS,
     DOWNLOADED,
     DOWNLOADERS,
     SCRIPT_MODULES,
-    code_dangers,
     find_inline_code,
     find_interpreter_operands,
     language_of_program,

@@ -1,4 +1,4 @@
-"""Python code that starts programs, reaches other machines or destroys data through a module asks."""
+"""Code that starts programs, reaches other machines or destroys data through a module asks."""
 
 from __future__ import annotations
 
@@ -49,3 +49,34 @@ def test_harm_through_a_module_asks(way, code):
 )
 def test_code_that_reads_and_computes_runs(code):
     assert check_command(f"python3 -c {shlex.quote(code)}") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'node -e \'require("shelljs").rm("-rf", "/")\'',
+        'node -e \'require("axios").get("x")\'',
+        "node -e 'require(\"@aws-sdk/client-s3\")'",
+        "node -e 'new WebSocket(\"ws://x\")'",
+        'ruby -e \'require "open-uri"; URI.open("x")\'',
+        "ruby -e 'puts Net::HTTP.get(URI(\"x\"))'",
+        "ruby -e 'YAML.load(x)'",
+        "perl -e 'use LWP::Simple; get(\"x\")'",
+        'perl -e \'use File::Path "remove_tree"; remove_tree("x")\'',
+    ],
+)
+def test_harm_through_a_module_of_another_language_asks(line):
+    assert check_command(line).word == "ask"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node -p 'require(\"./package.json\").version'",
+        'node -e \'console.log(require("path").join("a", "b"))\'',
+        'ruby -e \'require "json"; puts JSON.parse(STDIN.read)["a"]\'',
+        "perl -MList::Util=sum -e 'print sum(1, 2)'",
+    ],
+)
+def test_other_modules_run(line):
+    assert check_command(line) is None
