@@ -12,6 +12,7 @@ redirect with `check_url`.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple, TypeAlias
@@ -19,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from .._option_checks import require_list
 from ..verdicts import Finding
 
-__all__ = ["Address", "AllowedHosts", "check_url", "is_ip_address", "unreachable"]
+__all__ = ["Address", "AllowedHosts", "check_url", "is_ip_address", "names_metadata_service", "unreachable"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -27,6 +28,7 @@ _BY = "check `host`"
 _MAX_CHARACTERS = 8192
 _URL = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_HOST_IN_TEXT = re.compile(r"\[[0-9a-fA-F:.]{2,60}\]|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,9}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -93,6 +95,25 @@ def unreachable(address: Address) -> str | None:
     """Return the kind of *address*, such as "a private address", or None if it is public."""
     kind = _kind_of_address(address)
     return kind.description if kind else None
+
+
+def names_metadata_service(text: str) -> bool:
+    """Return whether *text* has the name or the address of a metadata service in it, in any spelling."""
+    for match in _HOST_IN_TEXT.finditer(text):
+        host = match[0].strip("[].").lower()
+        address = _read_any_address(host)
+        kind = _kind_of_host(host) if address is None else _kind_of_address(address)
+        if kind is _METADATA and (address is not None or "." in host):  # `metadata` alone is more often a word
+            return True
+    return False
+
+
+def _read_any_address(host: str) -> Address | None:
+    """Return the address that *host* is in a spelling that some program reads: `0xa9.254.43518`, `2852039166`."""
+    try:
+        return ip_address(socket.inet_aton(host)) if "." in host or _NUMBER.fullmatch(host) else ip_address(host)
+    except (OSError, ValueError):
+        return None
 
 
 def _find_problem(url: str, allowed: AllowedHosts) -> str | None:

@@ -11,13 +11,23 @@ import re
 from collections.abc import Iterator
 
 from ..._plumbing.graphs import find_reachable
+from ..hosts import names_metadata_service
 from ..shell.composed_texts import find_composed_texts
 from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
-from .inline_code import DOWNLOADED, DOWNLOADERS, interpreter_dangers, reads_code, unseen_code_dangers
+from .inline_code import (
+    DOWNLOADED,
+    DOWNLOADERS,
+    interpreter_dangers,
+    language_of_program,
+    reads_code,
+    unseen_code_dangers,
+)
 from .input_programs import reads_commands
 from .options import Args
+from .printed_texts import input_text
+from .table_files import FILES, NAMES_ONLY
 from .targets import Danger
 from .variable_values import DECLARERS, find_set_names
 
@@ -131,6 +141,10 @@ def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger
     sources = {source.name for source in (*command.fed_by, *command.substitutions)}
     if not sources.isdisjoint(DOWNLOADERS) and reads_commands(args):
         yield DOWNLOADED
+    # The words of a program that works on files are seldom places to connect to.
+    connects = name in _SENDERS or language_of_program(name) or (name not in FILES and name not in NAMES_ONLY)
+    if connects and any(map(names_metadata_service, (*command.plain[1:], input_text(command)))):
+        yield Danger("ask", "asks a metadata service, which gives away the credentials of the machine")
     if name in _SENDERS:
         yield from _sending_dangers(args, files)
 
