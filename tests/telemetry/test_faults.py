@@ -151,6 +151,7 @@ async def test_ten_thousand_attributes_of_a_tool_leave_room_for_ours(recording):
     [span] = recording.spans
     assert len(span.attributes) <= 128
     assert (span.attributes["toolkit.result.kind"], span.attributes["toolkit.attempts"]) == ("ok", 1)
+    assert (span.attributes["gen_ai.tool.name"], span.attributes["toolkit.origin"]) == ("chatty", "python")
 
 
 async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(recording):

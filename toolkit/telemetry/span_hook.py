@@ -293,6 +293,8 @@ class SpanHook(ABC):
         ended, span = activity.now(), activity.open_span()
         if span is not None:
             attributes = describe(event)
+            if getattr(span, "dropped_attributes", 0):  # the tool has set so many that there was no room for ours
+                attributes = activity.attributes | attributes
             if error is not None:
                 attributes[Names.ERROR_TYPE] = error
                 self.set_error(span, str(attributes.get(Names.TOOL_RESULT, "")))
