@@ -97,6 +97,21 @@ async def test_an_exporter_that_hangs_or_fills_up_holds_up_no_call(caplog):
     assert 4 <= len(exporter.names) < 50
 
 
+class BrokenProvider:
+    """A provider of tracers and meters that raises when it is asked for one."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("no room")
+
+
+@pytest.mark.parametrize("kind", ["tracer_provider", "meter_provider"])
+async def test_a_provider_that_raises_changes_no_call(caplog, kind):
+    """It is asked once, and that is logged once."""
+    dispatcher = Dispatcher(build_work(), hooks=[Telemetry(**{kind: BrokenProvider()})])
+    assert [(await dispatcher.call("work")).kind for _ in range(2)] == ["ok", "ok"]
+    assert caplog.text.count("RuntimeError: no room") == 1
+
+
 # Clocks.
 
 
