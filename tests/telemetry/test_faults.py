@@ -201,6 +201,17 @@ def test_no_foreign_text_acts_or_grows(name, id, session, principal, text):
         json.dumps(texts, ensure_ascii=False).encode()
 
 
+@pytest.mark.parametrize("text", ["\x1b[2J", "\u202e", "\ud800", "x" * 1_000_000])
+async def test_a_description_cannot_act_or_grow(recording, text):
+    catalog = Catalog()
+    catalog.tool(lambda: None, name="work", description=f"Works. {text}")
+    await Dispatcher(catalog, hooks=[recording.hook()]).call("work")
+    description = recording.one("execute_tool work").attributes["gen_ai.tool.description"]
+    assert description.startswith("Works. ")
+    assert text not in description
+    assert len(description.encode()) <= 8_000
+
+
 # Processes.
 
 FORK = """

@@ -37,6 +37,7 @@ __all__ = [
 Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
 _MAX_NAME_CHARS = 200
+_MAX_DESCRIPTION_CHARS = 4_000
 
 
 def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attributes:
@@ -171,7 +172,9 @@ def _describe_tool(name: str, origin: str, description: str) -> Attributes:
         Names.TOOL_TYPE: "extension" if origin.startswith("mcp:") else "function",
         Names.ORIGIN: origin,
     }
-    return {**attributes, Names.TOOL_DESCRIPTION: description} if description else attributes
+    if description:
+        attributes[Names.TOOL_DESCRIPTION] = _cut(description, _MAX_DESCRIPTION_CHARS)
+    return attributes
 
 
 def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:
