@@ -252,7 +252,7 @@ class SpanHook(ABC):
     def _start_flow(self, event: events.FlowStarted) -> None:
         if self.is_listening():
             attributes = describe_flow(event.flow, capture=self._capture)
-            self._start(("flow", event.flow.id), attributes, Names.WORKFLOW_NAME)
+            self._start(("flow", event.flow.id), attributes, Names.WORKFLOW_NAME, event.flow.waited_in)
 
     def _end_flow(self, event: events.FlowEnded) -> None:
         error = name_error(event.error) or ("failed" if event.status == "failed" else None)
