@@ -11,8 +11,10 @@ pytest.importorskip("toolkit.durable", reason="the extra `durable` is not instal
 from tests.flows.kit import Edited, Plan, Released
 from tests.telemetry.kept_spans import KeptSpans, linked_ids
 from toolkit import Catalog, Decision, Dispatcher, Permissions
-from toolkit.durable import DurableHost
+from toolkit.agent import Agent
+from toolkit.durable import DurableAgent, DurableHost
 from toolkit.flows import Flow
+from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +87,14 @@ async def test_a_durable_flow_that_was_cut_off_is_linked_to_the_span_in_which_it
     began = first.one(TOP).context
     assert linked_ids(second.one(TOP)) == [(began.trace_id, began.span_id)]
     assert not [sentence for sentence in story if "span" in sentence]
+
+
+async def test_the_ids_of_runs_and_flows_are_shown_and_cannot_act(recording, tmp_path):
+    """An operator looks for them in the database. The ids of the calls of a flow show its id as well."""
+    text = "r\x1b[2J" + "1" * 500
+    await build_flow(recording).run(Plan(), id=text)
+    agent = Agent(ScriptedProvider(["Done."]), telemetry=recording.hook())
+    async with DurableAgent(agent, f"sqlite:///{tmp_path}/runs.sqlite") as durable:
+        await durable.run("go", id=text[:100])
+    ids = [recording.one(TOP).attributes["toolkit.flow.id"], recording.one("invoke_agent").attributes["toolkit.run.id"]]
+    assert all(run_id.startswith("r\\x1b[2J1") and len(run_id) <= 200 for run_id in ids)

@@ -85,7 +85,8 @@ def describe_call_end(event: CallEnded, *, capture: bool, max_chars: int) -> Att
 def describe_run(run: RunInfo, *, capture: bool) -> Attributes:
     """Return what is known about a run from its start."""
     attributes = _describe_conversation(run, capture=capture)
-    attributes |= {Names.OPERATION: Names.INVOKE_AGENT, Names.RUN_ID: run.id, Names.RUN_VERB: run.verb}
+    attributes |= {Names.OPERATION: Names.INVOKE_AGENT, Names.RUN_ID: clean_name(run.id)}
+    attributes[Names.RUN_VERB] = run.verb
     if run.agent:
         attributes[Names.AGENT_NAME] = clean_name(run.agent)
     return attributes
@@ -126,7 +127,7 @@ def describe_reply(event: ModelAnswered) -> Attributes:
 def describe_flow(flow: FlowInfo, *, capture: bool) -> Attributes:
     """Return what is known about a flow from its start."""
     attributes: Attributes = {Names.OPERATION: Names.INVOKE_WORKFLOW, Names.WORKFLOW_NAME: clean_name(flow.name)}
-    attributes[Names.FLOW_ID] = _hide(flow.id, capture=capture)
+    attributes[Names.FLOW_ID] = clean_name(flow.id)
     if flow.session.id:
         attributes[Names.CONVERSATION] = _hide(flow.session.id, capture=capture)
     return attributes
