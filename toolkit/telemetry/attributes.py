@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..hooks.events import CallEnded, CallStarted, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
 from ..hooks.shell.events import arguments_of, mask_secrets
+from ..policies.redaction import MASK
 from ..values.visible import make_visible
 from .names import FINISH_REASONS, PROVIDERS, UNKNOWN_TOOL, Names
 
@@ -196,7 +197,9 @@ def _count_tokens(usage: Usage) -> Attributes:
 
 def _write_arguments(event: CallEnded, max_chars: int) -> str:
     """Return the arguments as JSON text, or the text that the model has sent. Secrets are masked before it is cut."""
-    arguments = mask_secrets(event.call, arguments_of(event.call))
+    tool, arguments = event.call.tool, mask_secrets(event.call, arguments_of(event.call))
+    if event.kind == "bad_args" and tool is not None and tool.signature.secrets:
+        arguments = MASK  # a secret may be in any place of arguments that do not fit
     if event.redaction is not None:
         arguments = event.redaction().mask_value(arguments)
     return _cut(arguments if isinstance(arguments, str) else json.dumps(arguments, separators=(",", ":")), max_chars)
