@@ -181,6 +181,18 @@ async def test_capture_shows_arguments_and_results_without_their_secrets(recordi
 
 
 @pytest.mark.parametrize(
+    "arguments", [{"name": "bob", "passwd": "hunter22"}, {"args": {"password": "hunter22"}}, {"name": ["hunter22"]}]
+)
+async def test_a_secret_in_the_wrong_place_is_not_shown(recording, arguments):
+    """The call is refused, and its problems say what is wrong with it."""
+    await Dispatcher(build_login(), hooks=[recording.hook(capture=True)]).call("login", arguments)
+    [span] = recording.spans
+    assert span.attributes["toolkit.result.kind"] == "bad_args"
+    assert "password: " in span.attributes["gen_ai.tool.call.result"]
+    assert "hunter22" not in json.dumps([dict(span.attributes), span.status.description])
+
+
+@pytest.mark.parametrize(
     ("mode", "is_shown"),
     [("", False), ("no_content", False), ("EVENT_ONLY", False), ("SPAN_ONLY", True), ("SPAN_AND_EVENT", True)],
 )

@@ -97,6 +97,21 @@ async def test_an_exporter_that_hangs_or_fills_up_holds_up_no_call(caplog):
     assert 4 <= len(exporter.names) < 50
 
 
+class BrokenProvider:
+    """A provider of tracers and meters that raises when it is asked for one."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("no room")
+
+
+@pytest.mark.parametrize("kind", ["tracer_provider", "meter_provider"])
+async def test_a_provider_that_raises_changes_no_call(caplog, kind):
+    """It is asked once, and that is logged once."""
+    dispatcher = Dispatcher(build_work(), hooks=[Telemetry(**{kind: BrokenProvider()})])
+    assert [(await dispatcher.call("work")).kind for _ in range(2)] == ["ok", "ok"]
+    assert caplog.text.count("RuntimeError: no room") == 1
+
+
 # Clocks.
 
 
@@ -151,6 +166,7 @@ async def test_ten_thousand_attributes_of_a_tool_leave_room_for_ours(recording):
     [span] = recording.spans
     assert len(span.attributes) <= 128
     assert (span.attributes["toolkit.result.kind"], span.attributes["toolkit.attempts"]) == ("ok", 1)
+    assert (span.attributes["gen_ai.tool.name"], span.attributes["toolkit.origin"]) == ("chatty", "python")
 
 
 async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(recording):
@@ -183,6 +199,17 @@ def test_no_foreign_text_acts_or_grows(name, id, session, principal, text):
         assert all(len(value) <= 250 for value in texts)
         assert not any(character < " " and character not in "\n\t" for value in texts for character in value)
         json.dumps(texts, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\u202e", "\ud800", "x" * 1_000_000])
+async def test_a_description_cannot_act_or_grow(recording, text):
+    catalog = Catalog()
+    catalog.tool(lambda: None, name="work", description=f"Works. {text}")
+    await Dispatcher(catalog, hooks=[recording.hook()]).call("work")
+    description = recording.one("execute_tool work").attributes["gen_ai.tool.description"]
+    assert description.startswith("Works. ")
+    assert text not in description
+    assert len(description.encode()) <= 8_000
 
 
 # Processes.

@@ -415,7 +415,12 @@ async def test_an_agent_that_takes_over_a_conversation_is_recorded(recording):
     desk = Agent(script, name="desk", hand_over_to=[billing], telemetry=recording.hook())
     run = await desk.run("Pay.")
     assert run.text == "Paid."
-    assert recording.one("execute_tool look").parent.span_id == recording.one("invoke_agent desk").context.span_id
+    look, desk = recording.one("execute_tool look"), recording.one("invoke_agent desk")
+    assert look.parent.span_id == desk.context.span_id
+    assert look.attributes["gen_ai.agent.name"] == "billing"
+    assert recording.one("execute_tool hand_over_to_billing").attributes["gen_ai.agent.name"] == "desk"
+    [[attributes, _]] = recording.metrics["gen_ai.invoke_agent.duration"]
+    assert attributes["gen_ai.agent.name"] == "desk"
 
 
 async def test_a_person_who_is_asked_in_an_inner_run_is_one_event(recording):

@@ -25,6 +25,7 @@ from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, detach_notes
 from ..steps.records import ReplyToPrompts, with_prompts
+from ..steps.requests import list_waiting_spans
 from ..steps.run_steps import RunSteps
 from .budgets import Ledger
 from .call_watcher import CallWatcher
@@ -92,9 +93,7 @@ class ActiveRun:
         self.agent = self.first_agent = agent
         self.ledger = ledger
         self.session = run.session
-        # A durable run that was cut off before it waited is done again from its start.
-        may_be_repeated = not run.messages and steps is not None and steps.scope.durable_id and steps.outer is None
-        self._span_note = f"{steps.key}/span" if steps is not None and may_be_repeated else None
+        self._is_new = not run.messages
         self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
         self.inbox = RunInbox(run.unread)
@@ -112,7 +111,7 @@ class ActiveRun:
         self.parent = parent
         self._untold_prompts: list[UserMessage] = []
         self.first_text_at: float | None = None
-        self._waited_in = tuple(dict.fromkeys(filter(None, (request.trace_parent for request in run.requests))))
+        self._waited_in = list_waiting_spans(run.requests)
         self.tool_names = tool_names
         self.run_id = run.id
         self.steps = steps
@@ -171,16 +170,13 @@ class ActiveRun:
 
     async def read_first_span(self) -> None:
         """Link the run to the span in which a process before this one has begun it, if its journal has one."""
-        if self.steps is not None and self._span_note is not None:
-            span = await self.steps.read_note(self._span_note)
-            self._waited_in = (span,) if isinstance(span, str) else ()
+        if self.steps is not None and self._is_new:
+            self._waited_in = await self.steps.read_first_span()
 
     async def keep_first_span(self) -> None:
         """Keep the span of the run in its journal, for the process that goes on with it if this one is cut off."""
-        if self.steps is not None and self._span_note is not None and not self._waited_in:
-            span = self.toolbox.dispatcher.settings.chain.find_trace_parent()
-            if span is not None:
-                await self.steps.write_note(self._span_note, "the span in which the run began", span)
+        if self.steps is not None and self._is_new and not self._waited_in:
+            await self.steps.keep_first_span(self.toolbox.dispatcher.settings.chain.find_trace_parent())
 
     async def tell(self, kind: Callable[..., Event], *details: Any) -> None:
         """Tell the listeners an event of this *kind* about the run, if there are any."""

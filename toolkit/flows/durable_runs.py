@@ -21,6 +21,7 @@ from ..durable.run_kinds import Activation, ActivationEnd, RunRequests, keeps_ap
 from ..errors import DefinitionError
 from ..session import Session
 from ..steps.call_step import RunScope
+from ..steps.requests import list_waiting_spans
 from ..steps.run_steps import escape_key
 from .graph import Graph
 from .outcomes import Failed, Waiting
@@ -149,7 +150,11 @@ class DurableRuns:
             now=activation.now,
         )
         caller = StepCaller(
-            dispatcher, scope, Session(id=self._name_session(row), principal=row.principal), key=escape_key(row.id)
+            dispatcher,
+            scope,
+            Session(id=self._name_session(row), principal=row.principal),
+            key=escape_key(row.id),
+            waited_in=list_waiting_spans(self._find_requests(row)),
         )
         runner = FlowRunner(
             graph,

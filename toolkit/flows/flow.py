@@ -29,7 +29,7 @@ from ..session import Session
 from ..spec import get_attached_tool
 from ..steps.base import MemorySteps
 from ..steps.call_step import CallStep, RunScope, find_open_step
-from ..steps.requests import check_answers, name_request, share_store
+from ..steps.requests import check_answers, list_waiting_spans, name_request, share_store
 from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
 from .durable_runs import DurableRuns, find_host
@@ -240,7 +240,7 @@ class Flow(Generic[E]):
             session=session or Session(id=f"flow:{self.name}:{run_id}", principal=principal),
             dispatcher=self._dispatchers.build(dispatcher, resources or {}),
         )
-        return await self._run_in_memory(memory, {})
+        return await self._run_in_memory(memory, {}, ())
 
     async def _run_durable(self, durable: object, id: str, start: FlowValue, **options: Any) -> E | Waiting | Failed:
         runs = self._find_runs(durable)
@@ -278,7 +278,7 @@ class Flow(Generic[E]):
             name = memory.flow.name
             raise TypeError(f"the run `{waiting.id}` is one of another flow, `{name}`; resume it with that one")
         check_answers(named, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
-        return await self._run_in_memory(memory, named)
+        return await self._run_in_memory(memory, named, list_waiting_spans(waiting.requests))
 
     async def start(
         self,
@@ -343,9 +343,13 @@ class Flow(Generic[E]):
         outcome = await runs.read_outcome(row)
         return self._decode_end(outcome) if isinstance(outcome, FlowValue) else outcome
 
-    async def _run_in_memory(self, memory: FlowMemory, decisions: Decisions) -> E | Waiting | Failed:
+    async def _run_in_memory(
+        self, memory: FlowMemory, decisions: Decisions, waited_in: tuple[str, ...]
+    ) -> E | Waiting | Failed:
         scope = RunScope(steps=memory.steps, secret=memory.secret, dispatcher=memory.dispatcher, decisions=decisions)
-        caller = StepCaller(memory.dispatcher, scope, memory.session, key=escape_key(memory.run_id))
+        caller = StepCaller(
+            memory.dispatcher, scope, memory.session, key=escape_key(memory.run_id), waited_in=waited_in
+        )
         async with memory.steps.take_turn():
             outcome = await FlowRunner(self.graph, caller, name=self.name, max_visits=self.max_visits).run(memory.value)
         for error in scope.refused.values():

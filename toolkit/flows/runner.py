@@ -85,8 +85,14 @@ class FlowRunner:
         settings = self.caller.settings
         if not settings.chain.listeners:
             return await self._run_to_end(value)
-        flow = FlowInfo(name=self.name, id=self.caller.key, session=self.caller.session)
-        work = partial(self._run_to_end, value)
+        waited_in = await self.caller.find_waiting_spans()
+        flow = FlowInfo(name=self.name, id=self.caller.key, session=self.caller.session, waited_in=waited_in)
+
+        async def work() -> FlowOutcome:
+            if not waited_in:
+                await self.caller.keep_first_span()
+            return await self._run_to_end(value)
+
         return await tell_around(settings, FlowStarted(flow), work, partial(_build_end, flow))
 
     async def _run_to_end(self, value: FlowValue) -> FlowOutcome:

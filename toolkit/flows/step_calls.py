@@ -82,7 +82,8 @@ class _RecordedCall:
 
 class StepCaller:
     """
-    Makes the calls of one run of a flow. The last hook of *dispatcher* is `BEGIN_HOOK`.
+    Makes the calls of one run of a flow. The last hook of *dispatcher* is `BEGIN_HOOK`. The run has waited in the spans
+    *waited_in*.
 
     Attributes:
         key: The key of the run, with which all keys begin.
@@ -94,7 +95,14 @@ class StepCaller:
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, scope: RunScope, session: Session, *, key: str, outer: CallStep | None = None
+        self,
+        dispatcher: Dispatcher,
+        scope: RunScope,
+        session: Session,
+        *,
+        key: str,
+        outer: CallStep | None = None,
+        waited_in: tuple[str, ...] = (),
     ) -> None:
         self._dispatcher = dispatcher
         self._scope = scope
@@ -107,6 +115,15 @@ class StepCaller:
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any] | None] = {}
         self.settings = dispatcher.settings
+        self._waited_in = waited_in
+
+    async def find_waiting_spans(self) -> tuple[str, ...]:
+        """Return the spans in which the run has waited; if it was cut off before that, the one in which it began."""
+        return self._waited_in or await self._steps.read_first_span()
+
+    async def keep_first_span(self) -> None:
+        """Keep the span in which the run begins in its journal."""
+        await self._steps.keep_first_span(self.settings.chain.find_trace_parent())
 
     async def call(
         self,

@@ -16,6 +16,7 @@ from .._plumbing.wording import format_count
 from ..durable.journal.records import EventRow
 from ..results import ToolResult
 from ..steps.notes import read_spent
+from ..steps.run_steps import SPAN_NOTE
 
 __all__ = ["Action", "FlowEvent", "find_steps_done", "list_left", "tell_events", "tell_results"]
 
@@ -86,6 +87,8 @@ def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
             told = _tell_inside(event)
         elif event.kind == "finished":
             result = ToolResult.from_json(event.data["record"]["result"])
+            if result.call_id.endswith(SPAN_NOTE):
+                continue
             told = _tell_call(event.key or "", result, at=event.at, seconds=event.data["seconds"])
         elif event.kind == "began":
             place = _read_key(str(event.data.get("call") or event.key))

@@ -277,11 +277,17 @@ class SubRunEnded:
 
 @record(frozen=True, slots=True, kw_only=True)
 class FlowInfo:
-    """A run of the flow *name*. The *id* is the key with which the ids of its calls begin."""
+    """
+    A run of the flow *name*. The *id* is the key with which the ids of its calls begin.
+
+    Attributes:
+        waited_in: As in `RunInfo`. A flow inside another run has none.
+    """
 
     name: str
     id: str
     session: Session
+    waited_in: tuple[str, ...] = ()
 
 
 @record(frozen=True, slots=True)

@@ -26,6 +26,7 @@ __all__ = [
     "deny_if_expired",
     "find_answer",
     "find_withdrawn_ids",
+    "list_waiting_spans",
     "name_request",
     "share_store",
     "withdraw_session_requests",
@@ -39,6 +40,11 @@ Stands in place of a decision about a request that was withdrawn. The call is ma
 
 Only a run with steps can do this, because the new request needs a key of its own.
 """
+
+
+def list_waiting_spans(requests: Iterable[ApprovalRequest]) -> tuple[str, ...]:
+    """Return the spans in which calls wait for *requests*, as W3C trace context."""
+    return tuple(dict.fromkeys(filter(None, (request.trace_parent for request in requests))))
 
 
 async def withdraw_session_requests(

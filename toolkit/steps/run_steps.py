@@ -39,7 +39,10 @@ from .notes import CallPause
 from .records import ReplyToPrompts
 from .requests import find_withdrawn_ids
 
-__all__ = ["RunSteps", "derive_id", "escape_key"]
+__all__ = ["SPAN_NOTE", "RunSteps", "derive_id", "escape_key"]
+
+SPAN_NOTE = "/span"
+"""The end of the key under which a durable run keeps the span in which it began."""
 
 T = TypeVar("T")
 
@@ -67,6 +70,8 @@ class RunSteps:
 
     def __post_init__(self) -> None:
         self.epoch: int = getattr(self.scope.steps, "epoch", 0)
+        # A run that is not durable ends with its process, and a run inside another one begins where that one goes on.
+        self._span_key = f"{self.key}{SPAN_NOTE}" if self.scope.durable_id and self.outer is None else None
 
     # Keys, and ids that are derived from them.
 
@@ -228,6 +233,16 @@ class RunSteps:
 
     async def write_note(self, key: str, text: str, value: Any) -> None:
         await self._report(write_note(self.scope.steps, key, text, value))
+
+    async def read_first_span(self) -> tuple[str, ...]:
+        """Return the span that `keep_first_span` has kept, in this process or in one before it; nothing if none is."""
+        span = await self.read_note(self._span_key) if self._span_key is not None else None
+        return (span,) if isinstance(span, str) else ()
+
+    async def keep_first_span(self, span: str | None) -> None:
+        """Keep *span*, in which the run begins, for the process that goes on if this one is cut off."""
+        if self._span_key is not None and span is not None:
+            await self.write_note(self._span_key, "the span in which the run began", span)
 
     async def _report(self, step: Awaitable[T], work_errors: Sequence[BaseException] = ()) -> T:
         """Await *step*. Report its error to the step that this run is a part of, unless the work has raised it."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..hooks.events import CallEnded, CallStarted, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
 from ..hooks.shell.events import arguments_of, mask_secrets
+from ..policies.redaction import MASK
 from ..values.visible import make_visible
 from .names import FINISH_REASONS, PROVIDERS, UNKNOWN_TOOL, Names
 
@@ -37,6 +38,7 @@ __all__ = [
 Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
 _MAX_NAME_CHARS = 200
+_MAX_DESCRIPTION_CHARS = 4_000
 
 
 def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attributes:
@@ -84,7 +86,8 @@ def describe_call_end(event: CallEnded, *, capture: bool, max_chars: int) -> Att
 def describe_run(run: RunInfo, *, capture: bool) -> Attributes:
     """Return what is known about a run from its start."""
     attributes = _describe_conversation(run, capture=capture)
-    attributes |= {Names.OPERATION: Names.INVOKE_AGENT, Names.RUN_ID: run.id, Names.RUN_VERB: run.verb}
+    attributes |= {Names.OPERATION: Names.INVOKE_AGENT, Names.RUN_ID: clean_name(run.id)}
+    attributes[Names.RUN_VERB] = run.verb
     if run.agent:
         attributes[Names.AGENT_NAME] = clean_name(run.agent)
     return attributes
@@ -125,7 +128,7 @@ def describe_reply(event: ModelAnswered) -> Attributes:
 def describe_flow(flow: FlowInfo, *, capture: bool) -> Attributes:
     """Return what is known about a flow from its start."""
     attributes: Attributes = {Names.OPERATION: Names.INVOKE_WORKFLOW, Names.WORKFLOW_NAME: clean_name(flow.name)}
-    attributes[Names.FLOW_ID] = _hide(flow.id, capture=capture)
+    attributes[Names.FLOW_ID] = clean_name(flow.id)
     if flow.session.id:
         attributes[Names.CONVERSATION] = _hide(flow.session.id, capture=capture)
     return attributes
@@ -171,7 +174,9 @@ def _describe_tool(name: str, origin: str, description: str) -> Attributes:
         Names.TOOL_TYPE: "extension" if origin.startswith("mcp:") else "function",
         Names.ORIGIN: origin,
     }
-    return {**attributes, Names.TOOL_DESCRIPTION: description} if description else attributes
+    if description:
+        attributes[Names.TOOL_DESCRIPTION] = _cut(description, _MAX_DESCRIPTION_CHARS)
+    return attributes
 
 
 def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:
@@ -192,7 +197,9 @@ def _count_tokens(usage: Usage) -> Attributes:
 
 def _write_arguments(event: CallEnded, max_chars: int) -> str:
     """Return the arguments as JSON text, or the text that the model has sent. Secrets are masked before it is cut."""
-    arguments = mask_secrets(event.call, arguments_of(event.call))
+    tool, arguments = event.call.tool, mask_secrets(event.call, arguments_of(event.call))
+    if event.kind == "bad_args" and tool is not None and tool.signature.secrets:
+        arguments = MASK  # a secret may be in any place of arguments that do not fit
     if event.redaction is not None:
         arguments = event.redaction().mask_value(arguments)
     return _cut(arguments if isinstance(arguments, str) else json.dumps(arguments, separators=(",", ":")), max_chars)

@@ -67,6 +67,8 @@ class Activity:
         started: When it has started, by `time.perf_counter_ns`.
         start_time: The same in nanoseconds since 1970. Later times are counted from it, because the clock of the
             machine may be set back.
+        agent: The name of the agent that it is a part of; empty if there is none. If it is a run, that of the agent
+            that works on it now, because a conversation may be handed over.
         usage: The tokens of the replies of models inside it, if it is a run; None before the first reply.
     """
 
@@ -78,13 +80,9 @@ class Activity:
     context: Any
     started: int
     start_time: int
+    agent: str
     usage: Usage | None = None
     is_over: bool = False
-
-    @property
-    def agent(self) -> str:
-        """The name of the agent that it is about, or that it is a part of; empty if there is none."""
-        return str(self.attributes.get(Names.AGENT_NAME) or ("" if self.outer is None else self.outer.agent))
 
     def now(self) -> int:
         return self.start_time + time.perf_counter_ns() - self.started
@@ -224,6 +222,8 @@ class SpanHook(ABC):
 
     def _start_model(self, event: events.ModelAsked) -> None:
         if self.is_listening():
+            if event.run.agent and (run := self._find(("run", event.run.id))) is not None:
+                run.agent = clean_name(event.run.agent)
             attributes = describe_question(event.run, capture=self._capture)
             self._start(("model", event.run.id), attributes, Names.REQUEST_MODEL)
 
@@ -252,7 +252,7 @@ class SpanHook(ABC):
     def _start_flow(self, event: events.FlowStarted) -> None:
         if self.is_listening():
             attributes = describe_flow(event.flow, capture=self._capture)
-            self._start(("flow", event.flow.id), attributes, Names.WORKFLOW_NAME)
+            self._start(("flow", event.flow.id), attributes, Names.WORKFLOW_NAME, event.flow.waited_in)
 
     def _end_flow(self, event: events.FlowEnded) -> None:
         error = name_error(event.error) or ("failed" if event.status == "failed" else None)
@@ -267,7 +267,9 @@ class SpanHook(ABC):
             name = f"{name} {attributes[subject]}"
         started, start_time = time.perf_counter_ns(), time.time_ns()
         span, context = self.start_span(name, attributes, links, outer, start_time)
-        activity = self._open[key] = Activity(self, key, outer, attributes, span, context, started, start_time)
+        agent = str(attributes.get(Names.AGENT_NAME) or ("" if outer is None else outer.agent))
+        activity = Activity(self, key, outer, attributes, span, context, started, start_time, agent)
+        self._open[key] = activity
         _current.set(activity)
 
     def _find(self, key: _Key) -> Activity | None:
@@ -291,6 +293,8 @@ class SpanHook(ABC):
         ended, span = activity.now(), activity.open_span()
         if span is not None:
             attributes = describe(event)
+            if getattr(span, "dropped_attributes", 0):  # the tool has set so many that there was no room for ours
+                attributes = activity.attributes | attributes
             if error is not None:
                 attributes[Names.ERROR_TYPE] = error
                 self.set_error(span, str(attributes.get(Names.TOOL_RESULT, "")))

@@ -4,6 +4,7 @@ Spans and metrics for OpenTelemetry, once a program has set it up.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from .names import METRICS, SCHEMA_URL, SCOPE, Names
 from .span_hook import Activity, SpanHook, read_links
 
 __all__ = ["Telemetry"]
+
+_log = logging.getLogger("toolkit")
 
 _CLIENT, _INTERNAL = SpanKind.CLIENT, SpanKind.INTERNAL  # Python 3.11 takes long to find a member of an enumeration
 
@@ -62,8 +65,13 @@ class Telemetry(SpanHook):
         return self._tracer is not None or self.has_metrics
 
     def _use(self, tracers: TracerProvider | None, meters: MeterProvider | None) -> None:
-        tracer = None if tracers is None else tracers.get_tracer(SCOPE, schema_url=SCHEMA_URL)
-        meter = None if meters is None else meters.get_meter(SCOPE, schema_url=SCHEMA_URL)
+        tracer: Tracer | None = None
+        meter: Meter | None = None
+        try:
+            tracer = None if tracers is None else tracers.get_tracer(SCOPE, schema_url=SCHEMA_URL)
+            meter = None if meters is None else meters.get_meter(SCOPE, schema_url=SCHEMA_URL)
+        except Exception:  # noqa: BLE001 -- a provider may be any code, and no call depends on it
+            _log.exception("a provider of OpenTelemetry has failed, and nothing is recorded there")
         self._tracer = None if isinstance(tracer, NoOpTracer) else tracer
         self._histograms = {} if meter is None or isinstance(meter, NoOpMeter) else _create_histograms(meter)
         self.has_metrics = bool(self._histograms)

@@ -91,6 +91,14 @@ def test_money_is_summed_and_lines_that_cannot_be_read_are_counted(shop):
     assert ["$1.25" in row for row in ran.out.splitlines()[2:]] == [True, False, False]
 
 
+def test_empty_lists_that_a_collector_leaves_out_lose_no_span(shop):
+    """The JSON of a protocol leaves out a field that is empty."""
+    data = json.loads(line(1))
+    data["resourceSpans"] += [{}, {"scopeSpans": [{}]}, *json.loads(line(2))["resourceSpans"]]
+    (shop.folder / "run.jsonl").write_text(json.dumps(data) + "\n{}\n")
+    assert [span["span"] for span in shop.run("trace", "run.jsonl").json] == ["1", "2"]
+
+
 def test_names_of_spans_cannot_act(shop):
     """Not even in a terminal."""
     (shop.folder / "run.jsonl").write_text(line(1, name="\x1b[2J\nchat\ud800"))

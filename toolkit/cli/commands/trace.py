@@ -104,8 +104,8 @@ def read_spans(path: str, unreadable: list[int]) -> Iterator[SpanNode]:
                 spans = [
                     _read_span(span)
                     for resource in json.loads(line)["resourceSpans"]
-                    for scope in resource["scopeSpans"]
-                    for span in scope["spans"]
+                    for scope in resource.get("scopeSpans", ())
+                    for span in scope.get("spans", ())
                 ]
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
                 unreadable.append(number)
