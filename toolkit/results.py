@@ -128,7 +128,7 @@ class ToolCall:
 
 
 def _mask_secret_arguments(tool: Any, arguments: Any) -> Any:
-    """Return *arguments*, or their JSON text, with a mask in place of each parameter that *tool* marks `Secret`."""
+    """Return *arguments*, or their JSON text, with a mask for each that *tool* marks `Secret` or does not have."""
     try:
         secrets = () if tool is None else tool.signature.secrets
     except DefinitionError:  # a type in the signature is not defined yet, so any argument may be secret
@@ -137,7 +137,8 @@ def _mask_secret_arguments(tool: Any, arguments: Any) -> Any:
         return arguments
     if not isinstance(arguments, Mapping):
         return MASK  # JSON text, in which a secret may stand anywhere
-    return {name: MASK if name in secrets else value for name, value in arguments.items()}
+    shown = tool.signature.schema.get("properties", {}).keys() - secrets
+    return {name: value if name in shown else MASK for name, value in arguments.items()}
 
 
 DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, Any], None], Any, Any]

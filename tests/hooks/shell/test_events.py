@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 from typing import Annotated
 
+import pytest
+
 from toolkit import AudioPart, ResourcePart, Tool, ToolCall, ToolResult
 from toolkit.context import Secret
-from toolkit.hooks.shell.events import describe_call
+from toolkit.hooks.shell.events import describe_call, mask_secrets, restore_secrets
 
 
 def login(key: Annotated[str, Secret]) -> None:
@@ -24,3 +26,26 @@ def test_a_secret_in_the_bytes_of_a_resource_is_masked():
     assert base64.b64decode(resource["blob"]) == b"my [redacted]"
     assert sound == parts[1].to_json()
     assert list(result.parts) == parts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({"key": "hunter2"}, {"key": "[redacted]"}),
+        ({"passwd": "hunter2"}, {"passwd": "[redacted]"}),
+        ({"args": {"key": "hunter2"}}, {"args": "[redacted]"}),
+        ('{"key": "hunter2"', "[redacted]"),
+    ],
+)
+def test_a_secret_under_a_wrong_name_is_masked(arguments, shown):
+    call = ToolCall("login", arguments)
+    call.tool = Tool.of(login)
+    assert mask_secrets(call, arguments) == shown
+    assert "hunter2" not in repr(call)
+
+
+def test_what_a_command_left_masked_is_restored():
+    call = ToolCall("login", {"key": "hunter2", "odd": "x"})
+    call.tool = Tool.of(login)
+    masked = mask_secrets(call, call.arguments)
+    assert restore_secrets(masked, call.arguments, call) == call.arguments

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -144,25 +144,40 @@ def arguments_of(call: ToolCall) -> Any:
     return arguments if is_plain_json(arguments) else as_json(arguments)
 
 
+def mask_secrets(call: ToolCall, arguments: Any) -> Any:
+    """
+    Return the *arguments* of a call with a mask in place of each `Secret` parameter, however its name is written.
+
+    An argument that the tool does not have may be a secret under a wrong name, so it is masked too.
+    """
+    is_hidden = _find_hidden_names(call)
+    if is_hidden is None:
+        return arguments
+    if not isinstance(arguments, dict):
+        return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
+    return {key: MASK if is_hidden(key) else value for key, value in arguments.items()}
+
+
+def _find_hidden_names(call: ToolCall) -> Callable[[str], bool] | None:
+    """Return whether an argument of this name is masked, as a function; None if the tool has no secrets."""
+    hidden = _secret_names(call)
+    if not hidden:
+        return None
+    shown = frozenset(map(fold_name, call.tool.signature.schema.get("properties", {}))) - hidden
+    return lambda name: fold_name(name) not in shown
+
+
 def _secret_names(call: ToolCall) -> frozenset[str]:
     secrets = frozenset() if call.tool is None else call.tool.signature.secrets
     return frozenset(map(fold_name, secrets))
 
 
-def mask_secrets(call: ToolCall, arguments: Any) -> Any:
-    """Return the *arguments* of a call with a mask in place of each `Secret` parameter, however its name is written."""
-    hidden = _secret_names(call)
-    if not hidden:
-        return arguments
-    if not isinstance(arguments, dict):
-        return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
-    return {key: MASK if fold_name(key) in hidden else value for key, value in arguments.items()}
-
-
 def restore_secrets(edited: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
     """Return *edited*, with the true value at each place where the command left a mask unchanged."""
-    hidden = _secret_names(call)
+    is_hidden = _find_hidden_names(call)
+    if is_hidden is None:
+        return dict(edited)
     return {
-        key: arguments[key] if value == MASK and key in arguments and fold_name(key) in hidden else value
+        key: arguments[key] if value == MASK and key in arguments and is_hidden(key) else value
         for key, value in edited.items()
     }
