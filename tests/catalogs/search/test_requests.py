@@ -109,6 +109,37 @@ def test_a_long_paste_does_not_hide_a_known_word(length, seed, template):
     assert find(catalog, template.format(paste(length, seed)))[0] == "delete_file"
 
 
+@pytest.mark.parametrize("length", [40, 400, 4_000, 40_000])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda data: base64.b64encode(data).decode(),
+        lambda data: base64.encodebytes(data).decode(),
+        lambda data: "eyJhbGciOiJIUzI1NiJ9." + base64.urlsafe_b64encode(data).decode(),
+        bytes.hex,
+    ],
+    ids=["base64", "lines", "token", "hex"],
+)
+def test_a_long_paste_hides_no_word_in_a_catalog_with_many_short_words(write, length):
+    """Its letters are not words: `aB3x` is not the words "a", "b", "3" and "x"."""
+    pairs = map("".join, itertools.product("abcdefghijklmnopqrstuvwxyz0123456789", repeat=2))
+    catalog = make_catalog({"delete_file": "Delete a file.", **{f"use_{pair}_{pair[0]}": "" for pair in pairs}})
+    text = write(random.Random(length).randbytes(length))
+    assert "delete_file" in find(catalog, f"delete {text}")
+    assert "delete_file" in find(catalog, f"{text} delete")
+
+
+def test_a_long_paste_of_known_words_hides_no_word():
+    catalog = make_catalog({"delete_file": "Delete a file.", **{f"use_{number}": "" for number in range(1_000)}})
+    text = " ".join(map(str, range(1_000)))
+    assert "delete_file" in find(catalog, f"delete {text}", 50)
+
+
+def test_a_long_name_of_short_words_is_read():
+    catalog = make_catalog({"set_reminder": "Set a reminder.", "open_door": "Open a door."})
+    assert find(catalog, "SMS_v2__Set_a_reminder_by_id_now") == ["set_reminder"]
+
+
 def test_a_misspelt_rare_word_counts_more_than_a_common_one():
     descriptions = {
         "set_reminder": "Set a reminder for a time.",

@@ -16,13 +16,29 @@ from functools import lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-__all__ = ["STOP_WORDS", "RunReading", "find_root", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
+__all__ = [
+    "STOP_WORDS",
+    "RunReading",
+    "drop_encoded_data",
+    "find_root",
+    "fold_text",
+    "normalise_name",
+    "read_run",
+    "split_runs",
+    "stem",
+]
 
 MAX_RUN_CHARS = 64
 """The number of letters of a run that are read. A longer run is not a word, and must not take more time than a word."""
 
 SLICE_CHARS = 256
 """The number of characters of a text that are normalised at once."""
+
+MIN_ENCODED_CHARS = 16
+"""The fewest letters and digits in a row that may be encoded data. Names of tools are often shorter."""
+
+MAX_ENCODED_WORD_CHARS = 2.75
+"""The usual length of a word in encoded data is at most this. In nearly every name it is more than 3."""
 
 RunReading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
@@ -66,6 +82,15 @@ def _split_whole_runs(text: str) -> list[str]:
     return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
+def drop_encoded_data(text: str) -> str:
+    """Return *text* without base64, hashes and the like. What looks like words in them are chance letters."""
+    return _LONG_TOKEN.sub(lambda token: " " if _is_encoded(token[0]) else token[0], text)
+
+
+def _is_encoded(token: str) -> bool:
+    return len(token) <= MAX_ENCODED_WORD_CHARS * len(_ASCII_PART.findall(token))
+
+
 def normalise_name(text: str) -> str:
     """Return *text* without case, accents, spaces and punctuation. Two texts with equal results are the same name."""
     if text.isascii():
@@ -95,6 +120,7 @@ _MARKS = (
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile(f"([A-Za-z0-9_]{{1,{MAX_RUN_CHARS}}})[A-Za-z0-9_]*")
+_LONG_TOKEN = re.compile(f"[A-Za-z0-9+/=_-]{{{MIN_ENCODED_CHARS},}}")
 _FIELD_END = " \0 "
 _SPACED = "".join(char if char.isalnum() or char in "_\0" else " " for char in map(chr, range(128)))
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
