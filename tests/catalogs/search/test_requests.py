@@ -67,6 +67,43 @@ def test_a_rare_pair_of_words_does_not_shut_out_other_tools():
         ("analyse", "run_analysis"),
         ("conversion", "convert_units"),
         ("approve", "ask_approval"),
+        ("production", "produce_item"),
+        ("definition", "define_term"),
+        ("decision", "decide_case"),
+        ("extension", "extend_lease"),
+        ("expansion", "expand_node"),
+        ("suspension", "suspend_user"),
+        ("inclusion", "include_file"),
+        ("permission", "permit_user"),
+        ("transmission", "transmit_data"),
+        ("reception", "receive_mail"),
+        ("resolution", "resolve_issue"),
+        ("solve", "list_solutions"),
+        ("consumption", "consume_credit"),
+        ("maintenance", "maintain_server"),
+        ("assistance", "assist_user"),
+        ("reference", "refer_patient"),
+        ("renewal", "renew_license"),
+        ("enrollment", "enroll_user"),
+        ("comparison", "compare_files"),
+        ("failure", "fail_job"),
+        ("closure", "close_ticket"),
+        ("visibility", "list_visible"),
+        ("similarity", "find_similar"),
+        ("synchronisation", "sync_files"),
+        ("movement", "move_robot"),
+        ("publication", "publish_post"),
+        ("explanation", "explain_code"),
+        ("storage", "store_file"),
+        ("paid", "pay_bill"),
+        ("sold", "sell_item"),
+        ("sales", "sell_item"),
+        ("written", "write_file"),
+        ("wrote", "write_file"),
+        ("bought", "buy_item"),
+        ("indices", "create_index"),
+        ("matrix", "list_matrices"),
+        ("women", "find_woman"),
     ],
 )
 def test_one_form_of_a_word_finds_the_other(query, name):
@@ -89,7 +126,18 @@ def test_the_exact_form_of_a_word_comes_before_the_others(query, exact, other):
 
 
 @pytest.mark.parametrize(
-    ("word", "other"), [("station", "state"), ("version", "convert"), ("comment", "com"), ("format", "form")]
+    ("word", "other"),
+    [
+        ("station", "state"),
+        ("version", "convert"),
+        ("comment", "com"),
+        ("format", "form"),
+        ("importance", "import"),
+        ("commission", "commit"),
+        ("position", "pose"),
+        ("balance", "bal"),
+        ("exception", "except"),
+    ],
 )
 def test_words_that_only_look_related_are_not(word, other):
     assert find(make_catalog({f"get_{other}": "", "paint_wall": ""}), word) == []

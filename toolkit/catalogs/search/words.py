@@ -247,24 +247,54 @@ _MAX_FAMILY_ENDINGS = 3
 """The most endings of one word: `categorization` has three, by the table below."""
 
 _FAMILY_ENDINGS = (
-    ("payment", "pai", 3),
+    ("synchroniz", "sync", 4),
+    ("importanc", "importanc", 9),  # it is not about imports
     ("submission", "submit", 6),
-    ("version", "vert", 6),  # conversion, convert; but `version` is a word of its own
     ("scription", "scrib", 7),  # subscription, subscribe
+    ("spension", "spend", 7),  # suspension, suspend
+    ("rmission", "rmit", 6),  # permission, permit; but a commission is not a commit
+    ("smission", "smit", 6),  # transmission, transmit
+    ("sumption", "sum", 6),  # consumption, consume
+    ("publicat", "publish", 7),
+    ("addition", "add", 3),
+    ("division", "divid", 5),
+    ("movement", "mov", 3),
+    ("explanat", "explain", 7),
+    ("tension", "tend", 6),  # extension, extend
+    ("duction", "duc", 5),  # production, produce
+    ("inition", "in", 5),  # definition, define
+    ("ception", "ceiv", 6),  # reception, receive
+    ("olution", "olv", 4),  # resolution, resolve
+    ("version", "vert", 6),  # conversion, convert; but `version` is a word of its own
+    ("parison", "par", 5),  # comparison, compare
+    ("payment", "pai", 3),
+    ("ansion", "and", 6),  # expansion, expand
+    ("lusion", "lud", 6),  # inclusion, include
+    ("cision", "cid", 5),  # decision, decide
     ("ificat", "ifi", 5),  # notification, notify
     ("plicat", "pli", 5),  # application, apply
     ("alysis", "alyz", 5),
     ("alytic", "alyz", 5),
+    ("tenanc", "tain", 7),  # maintenance, maintain
+    ("llment", "l", 5),  # enrollment, enroll
+    ("biliti", "bl", 5),  # availability, available
+    ("storag", "stor", 4),
+    ("strat", "st", 5),  # registration, register
+    ("ement", "", 4),  # management, manage
+    ("ariti", "ar", 5),  # similarity, similar
     ("alys", "alyz", 5),
     ("ariz", "ari", 6),  # summarize, summary
     ("oriz", "ori", 6),  # categorize, category
-    ("ement", "", 4),  # management, manage
-    ("ment", "", 4),  # shipment, ship
-    ("val", "v", 5),  # removal, remove
-    ("strat", "st", 5),  # registration, register
     ("llat", "l", 5),  # cancellation, cancel
-    ("at", "", 5),  # recommendation, recommend
+    ("ilur", "il", 4),  # failure, fail
+    ("osur", "os", 4),  # closure, close
+    ("ment", "", 4),  # shipment, ship
+    ("anc", "", 5),  # assistance, assist
+    ("enc", "", 5),  # reference, refer
+    ("val", "v", 5),  # removal, remove
+    ("wal", "w", 5),  # renewal, renew
     ("ion", "", 5),  # deletion, delete
+    ("at", "", 5),  # recommendation, recommend
     ("is", "iz", 6),  # optimise, optimize
 )
 """The endings of stems, the longest first: the ending, its replacement, and the number of letters that must remain."""
