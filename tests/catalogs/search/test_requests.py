@@ -9,6 +9,7 @@ import itertools
 import math
 import random
 import threading
+import uuid
 
 import pytest
 
@@ -165,8 +166,11 @@ def test_a_long_paste_does_not_hide_a_known_word(length, seed, template):
         lambda data: base64.encodebytes(data).decode(),
         lambda data: "eyJhbGciOiJIUzI1NiJ9." + base64.urlsafe_b64encode(data).decode(),
         bytes.hex,
+        lambda data: data.hex(" "),
+        lambda data: "".join(f"%{byte:02X}" for byte in data),
+        lambda data: "\n".join(str(uuid.UUID(bytes=data[at : at + 16])) for at in range(0, len(data) - 15, 16)),
     ],
-    ids=["base64", "lines", "token", "hex"],
+    ids=["base64", "lines", "token", "hex", "bytes", "percents", "uuids"],
 )
 def test_a_long_paste_hides_no_word_in_a_catalog_with_many_short_words(write, length):
     """Its letters are not words: `aB3x` is not the words "a", "b", "3" and "x"."""

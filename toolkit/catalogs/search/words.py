@@ -83,7 +83,7 @@ def _split_whole_runs(text: str) -> list[str]:
 
 
 def drop_encoded_data(text: str) -> str:
-    """Return *text* without base64, hashes and the like. What looks like words in them are chance letters."""
+    """Return *text* without base64, hashes, bytes in hex and the like, in which only chance makes words."""
     return _LONG_TOKEN.sub(lambda token: " " if _is_encoded(token[0]) else token[0], text)
 
 
@@ -120,7 +120,9 @@ _MARKS = (
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile(f"([A-Za-z0-9_]{{1,{MAX_RUN_CHARS}}})[A-Za-z0-9_]*")
-_LONG_TOKEN = re.compile(f"[A-Za-z0-9+/=_-]{{{MIN_ENCODED_CHARS},}}")
+_LONG_TOKEN = re.compile(
+    rf"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{{2,12}}+[\s:%,-]++){{8,}}+|[A-Za-z0-9+/=_-]{{{MIN_ENCODED_CHARS},}}"
+)
 _FIELD_END = " \0 "
 _SPACED = "".join(char if char.isalnum() or char in "_\0" else " " for char in map(chr, range(128)))
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
