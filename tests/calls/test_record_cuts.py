@@ -271,6 +271,38 @@ def test_a_record_that_is_too_long_is_cut_between_characters(text):
     assert (body, total, noun) == (text[:shown_count], len(text), "characters")
 
 
+@pytest.mark.parametrize(
+    ("text", "noun"),
+    [
+        (json.dumps({"id": 1, "text": "word " * 1999}), "characters"),
+        (json.dumps({"id": 1, "text": "word " * 1999}, indent=2), "characters"),
+        (json.dumps([1, "word " * 1999]), "characters"),
+        ('{"n": 1}\n{"text": "' + "word " * 1999 + '"}\n', "characters"),
+        ("a,b\n1,2\n3," + "word " * 1999 + "\n4,5\n", "characters"),
+        ("INFO one\nINFO two\n" + "at file.py\n" * 1999 + "INFO end\n", "lines"),
+        ("# List\n\n" + "- item\n" * 1999, "lines"),
+    ],
+)
+def test_a_long_record_after_short_ones_is_shown_in_part(text, noun):
+    """The model would read nothing of a page in `{"id": 1, "text": "..."}`, were it cut before the text."""
+    shown, _, _, used_noun = cut_text(text, 4000)
+    assert used_noun == noun
+    assert len(shown) > 3900
+
+
+@given(st.integers(1, 2900), st.integers(3000, 9000))
+def test_records_of_one_size_are_never_cut(size, max_end):
+    text = json.dumps(["x" * size] * (20_000 // size))
+    assert find_cut(text, max_end).noun == "items"
+
+
+@pytest.mark.parametrize(
+    ("text", "noun"), [('[1,{"a":2},3' + ",4" * 99 + "]", "items"), ("INFO x\n at y\n" * 99, "entries")]
+)
+def test_a_byte_order_mark_hides_no_records(text, noun):
+    assert cut_text(f"\ufeff{text}", 120)[3] == noun
+
+
 def test_a_record_of_many_lines_is_cut_after_a_line():
     text = json.dumps([{f"key {number}": number for number in range(99)}], indent=1)
     body, shown_count, _, noun = cut_text(text, 160)

@@ -25,6 +25,8 @@ __all__ = ["CHARACTERS", "TextCut", "find_cut"]
 CHARACTERS = "characters"
 """The noun of a cut that is not between two records."""
 
+_MAX_EMPTY_CHARS, _MAX_EMPTY_SHARE = 1_000, 0.75  # of the room; if more stays empty, a long record is cut instead
+_BYTE_ORDER_MARK = "\ufeff"
 _MAX_DEPTH = 4
 _SAMPLE_CHARS = 4_000
 _SAMPLE_LINES = 20
@@ -78,11 +80,14 @@ def find_cut(text: str, max_end: int, value: Any = None) -> TextCut:
     """
     if max_end >= len(text):
         return TextCut(len(text), len(text), len(text), CHARACTERS)
+    if text[:1] == _BYTE_ORDER_MARK != text[1:2] and max_end > 1:
+        behind_mark = find_cut(text[1:], max_end - 1)
+        return behind_mark._replace(end=behind_mark.end + 1)
     find_in_json = partial(_cut_json, value=value)
     finders = (find_in_json, _cut_json_lines, _cut_log, _cut_table, _cut_markdown, _cut_plain_lines)
     for find in finders if max_end > 0 else ():
         cut = find(text, max_end)
-        if cut is not None:
+        if cut is not None and max_end - cut.end <= max(_MAX_EMPTY_CHARS, _MAX_EMPTY_SHARE * max_end):
             return cut
     end = _find_character_end(text, max(0, max_end))
     return TextCut(end, end, len(text), CHARACTERS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.documents import FIELDS, list_texts, sum_to_worth, weigh_word
-from toolkit.catalogs.search.index import MAX_LOOKUPS, MIN_SHARE_OF_BEST, MIN_SHARE_OF_FULL
+from toolkit.catalogs.search.index import MAX_LOOKUPS, MIN_SHARE_OF_BEST
 from toolkit.catalogs.search.query import parse_query
 from toolkit.catalogs.search.words import normalise_name, read_run, split_runs
 
@@ -84,7 +84,7 @@ def summed(documents, query, limit, keep):
         score += sum(worth[name] * weight for tools, worth, weight in asked.exact if name in tools)
         score = round(1.0 if normalise_name(query.strip()) in spellings else score / asked.full_score, 9)
         is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
-        if score >= MIN_SHARE_OF_FULL and name in keep:
+        if score >= asked.least_share and name in keep:
             places.append((-score, is_aside, document.is_imported, name))
     best = -min(places)[0] if places else 0.0
     return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * MIN_SHARE_OF_BEST][:limit]

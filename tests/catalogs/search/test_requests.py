@@ -9,6 +9,7 @@ import itertools
 import math
 import random
 import threading
+import uuid
 
 import pytest
 
@@ -67,6 +68,43 @@ def test_a_rare_pair_of_words_does_not_shut_out_other_tools():
         ("analyse", "run_analysis"),
         ("conversion", "convert_units"),
         ("approve", "ask_approval"),
+        ("production", "produce_item"),
+        ("definition", "define_term"),
+        ("decision", "decide_case"),
+        ("extension", "extend_lease"),
+        ("expansion", "expand_node"),
+        ("suspension", "suspend_user"),
+        ("inclusion", "include_file"),
+        ("permission", "permit_user"),
+        ("transmission", "transmit_data"),
+        ("reception", "receive_mail"),
+        ("resolution", "resolve_issue"),
+        ("solve", "list_solutions"),
+        ("consumption", "consume_credit"),
+        ("maintenance", "maintain_server"),
+        ("assistance", "assist_user"),
+        ("reference", "refer_patient"),
+        ("renewal", "renew_license"),
+        ("enrollment", "enroll_user"),
+        ("comparison", "compare_files"),
+        ("failure", "fail_job"),
+        ("closure", "close_ticket"),
+        ("visibility", "list_visible"),
+        ("similarity", "find_similar"),
+        ("synchronisation", "sync_files"),
+        ("movement", "move_robot"),
+        ("publication", "publish_post"),
+        ("explanation", "explain_code"),
+        ("storage", "store_file"),
+        ("paid", "pay_bill"),
+        ("sold", "sell_item"),
+        ("sales", "sell_item"),
+        ("written", "write_file"),
+        ("wrote", "write_file"),
+        ("bought", "buy_item"),
+        ("indices", "create_index"),
+        ("matrix", "list_matrices"),
+        ("women", "find_woman"),
     ],
 )
 def test_one_form_of_a_word_finds_the_other(query, name):
@@ -89,7 +127,18 @@ def test_the_exact_form_of_a_word_comes_before_the_others(query, exact, other):
 
 
 @pytest.mark.parametrize(
-    ("word", "other"), [("station", "state"), ("version", "convert"), ("comment", "com"), ("format", "form")]
+    ("word", "other"),
+    [
+        ("station", "state"),
+        ("version", "convert"),
+        ("comment", "com"),
+        ("format", "form"),
+        ("importance", "import"),
+        ("commission", "commit"),
+        ("position", "pose"),
+        ("balance", "bal"),
+        ("exception", "except"),
+    ],
 )
 def test_words_that_only_look_related_are_not(word, other):
     assert find(make_catalog({f"get_{other}": "", "paint_wall": ""}), word) == []
@@ -107,6 +156,40 @@ def test_a_long_paste_does_not_hide_a_known_word(length, seed, template):
         {"delete_file": "Delete a file.", "read_file": "Read a file.", "get_weather": "Tell the weather."}
     )
     assert find(catalog, template.format(paste(length, seed)))[0] == "delete_file"
+
+
+@pytest.mark.parametrize("length", [40, 400, 4_000, 40_000])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda data: base64.b64encode(data).decode(),
+        lambda data: base64.encodebytes(data).decode(),
+        lambda data: "eyJhbGciOiJIUzI1NiJ9." + base64.urlsafe_b64encode(data).decode(),
+        bytes.hex,
+        lambda data: data.hex(" "),
+        lambda data: "".join(f"%{byte:02X}" for byte in data),
+        lambda data: "\n".join(str(uuid.UUID(bytes=data[at : at + 16])) for at in range(0, len(data) - 15, 16)),
+    ],
+    ids=["base64", "lines", "token", "hex", "bytes", "percents", "uuids"],
+)
+def test_a_long_paste_hides_no_word_in_a_catalog_with_many_short_words(write, length):
+    """Its letters are not words: `aB3x` is not the words "a", "b", "3" and "x"."""
+    pairs = map("".join, itertools.product("abcdefghijklmnopqrstuvwxyz0123456789", repeat=2))
+    catalog = make_catalog({"delete_file": "Delete a file.", **{f"use_{pair}_{pair[0]}": "" for pair in pairs}})
+    text = write(random.Random(length).randbytes(length))
+    assert "delete_file" in find(catalog, f"delete {text}")
+    assert "delete_file" in find(catalog, f"{text} delete")
+
+
+def test_a_long_paste_of_known_words_hides_no_word():
+    catalog = make_catalog({"delete_file": "Delete a file.", **{f"use_{number}": "" for number in range(1_000)}})
+    text = " ".join(map(str, range(1_000)))
+    assert "delete_file" in find(catalog, f"delete {text}", 50)
+
+
+def test_a_long_name_of_short_words_is_read():
+    catalog = make_catalog({"set_reminder": "Set a reminder.", "open_door": "Open a door."})
+    assert find(catalog, "SMS_v2__Set_a_reminder_by_id_now") == ["set_reminder"]
 
 
 def test_a_misspelt_rare_word_counts_more_than_a_common_one():

@@ -38,9 +38,6 @@ MAX_COMPARED_TERMS = 8
 MAX_REFINED_TOOLS = 20
 """The number of tools whose neighbouring words and exact forms of words are compared, unless the caller wants more."""
 
-MIN_SHARE_OF_FULL = 0.02
-"""A tool with a smaller share of the query's full score is not a hit."""
-
 MIN_SHARE_OF_BEST = 0.2
 """A tool whose score is a smaller part of the best tool's score is not a hit either."""
 
@@ -262,7 +259,7 @@ class Index:
                 if name in tools:
                     extra += worth[name] * weight
             share = round((score + extra) / parsed.full_score, SCORE_DIGITS)
-            if share >= MIN_SHARE_OF_FULL:
+            if share >= parsed.least_share:
                 shares[name] = share
         return shares
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from .postings import Postings, Use
 from .synonyms import find_synonyms
-from .words import read_run, split_runs, stem
+from .words import drop_encoded_data, read_run, split_runs, stem
 
 __all__ = ["ParsedQuery", "Synonym", "parse_query"]
 
@@ -71,6 +71,9 @@ MAX_TERMS = 64
 MAX_UNKNOWN = 16
 """The most unknown words for which other words are looked up."""
 
+MIN_SHARE_OF_FULL, MAX_MEASURED_WORDS = 0.02, 16
+"""A tool with a smaller share of the full score, or of the score of so many rare words, is not a hit."""
+
 MAX_COUNTED_UNKNOWN = 8
 """The most unknown words that count in the full score. So a long text that was pasted hides no known word."""
 
@@ -100,6 +103,7 @@ class ParsedQuery(NamedTuple):
         tools_by_joined_text: The same for two neighbouring words that are also looked up as one word, if a tool has the
             second of them as a word of its own.
         full_score: The score of a tool that has everything in the query.
+        least_share: A tool with a smaller share of the full score is not a hit.
     """
 
     terms: list[tuple[Use, float]]
@@ -109,6 +113,7 @@ class ParsedQuery(NamedTuple):
     tools_by_text: list[tuple[str, frozenset[str]]]
     tools_by_joined_text: list[tuple[str, frozenset[str]]]
     full_score: float
+    least_share: float
 
 
 def parse_query(query: str, postings: Postings, tool_count: int, group_words: Container[str] = ()) -> ParsedQuery:
@@ -119,6 +124,7 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
     """
     if len(query) > MAX_CHARS_AT_START + MAX_CHARS_AT_END:
         query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
+    query = drop_encoded_data(query)
     runs = split_runs(query)[:MAX_RUNS]
     path_runs = set(runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
     reader = _TermReader(postings, len(runs))
@@ -130,13 +136,14 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
     def rarity(key: str) -> float:
         return _rarity(len((uses.get(key) or postings.find(key)).tools), tool_count)
 
-    weights = {
-        key: factor * rarity(key) * (GROUP_FACTOR if key in group_words else 1.0)
-        for key, factor in reader.factors.items()
-    }
-    pairs: dict[str, float] = {}
-    for pair in reader.pairs:
-        pairs[pair] = PAIR_WEIGHT * min(sum(map(rarity, pair.split())), _rarity(1, tool_count))
+    weights = _take_weightiest(
+        {
+            key: factor * rarity(key) * (GROUP_FACTOR if key in group_words else 1.0)
+            for key, factor in reader.factors.items()
+        }
+    )
+    rarest = _rarity(1, tool_count)
+    pairs = _take_weightiest({pair: PAIR_WEIGHT * min(sum(map(rarity, pair.split())), rarest) for pair in reader.pairs})
     full_score = sum(weights.values()) + sum(pairs.values())
     full_score += min(len(reader.unknown), MAX_COUNTED_UNKNOWN) * _rarity(0, tool_count)
     for key, word in reader.word_by_relative.items():
@@ -149,6 +156,8 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
             synonyms.setdefault(word, []).append(Synonym(postings.find(key), weight, text))
     exact: list[tuple[frozenset[str], dict[str, float], float]] = []
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
+        if key not in weights:
+            continue
         weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
         users, use = postings.tools_with_word(text), uses[key]
@@ -156,22 +165,24 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
             weights[key] += weight  # no tool has another form of it
         elif users:
             exact.append((users, use.worth, weight))
-    terms = [(uses[key], weight) for key, weight in _take_weightiest(weights)]
+    terms = [(uses[key], weight) for key, weight in _take_weightiest(weights).items()]
     terms.sort(key=lambda term: len(term[0].tools))
     shown, shown_joined = (
         [(text, uses[key].tools) for key, text in texts.items()]
         for texts in (reader.text_by_term, reader.text_by_joined_word)
     )
     ordered = [(postings.find(word).tools, _order_synonyms(others)) for word, others in synonyms.items()]
-    return ParsedQuery(terms, ordered, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
+    full_score = full_score or 1.0
+    least_share = MIN_SHARE_OF_FULL * min(1.0, MAX_MEASURED_WORDS * rarest / full_score)
+    return ParsedQuery(terms, ordered, list(pairs.items()), exact, shown, shown_joined, full_score, least_share)
 
 
 def _order_synonyms(synonyms: list[Synonym]) -> list[Synonym]:
     return sorted(synonyms, key=lambda synonym: synonym.weight, reverse=True)
 
 
-def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
-    return list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
+def _take_weightiest(weights: dict[str, float]) -> dict[str, float]:
+    return weights if len(weights) <= MAX_TERMS else dict(nlargest(MAX_TERMS, weights.items(), itemgetter(1)))
 
 
 class _TermReader:

@@ -16,13 +16,29 @@ from functools import lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-__all__ = ["STOP_WORDS", "RunReading", "find_root", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
+__all__ = [
+    "STOP_WORDS",
+    "RunReading",
+    "drop_encoded_data",
+    "find_root",
+    "fold_text",
+    "normalise_name",
+    "read_run",
+    "split_runs",
+    "stem",
+]
 
 MAX_RUN_CHARS = 64
 """The number of letters of a run that are read. A longer run is not a word, and must not take more time than a word."""
 
 SLICE_CHARS = 256
 """The number of characters of a text that are normalised at once."""
+
+MIN_ENCODED_CHARS = 16
+"""The fewest letters and digits in a row that may be encoded data. Names of tools are often shorter."""
+
+MAX_ENCODED_WORD_CHARS = 2.75
+"""The usual length of a word in encoded data is at most this. In nearly every name it is more than 3."""
 
 RunReading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
@@ -66,6 +82,15 @@ def _split_whole_runs(text: str) -> list[str]:
     return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
+def drop_encoded_data(text: str) -> str:
+    """Return *text* without base64, hashes, bytes in hex and the like, in which only chance makes words."""
+    return _LONG_TOKEN.sub(lambda token: " " if _is_encoded(token[0]) else token[0], text)
+
+
+def _is_encoded(token: str) -> bool:
+    return len(token) <= MAX_ENCODED_WORD_CHARS * len(_ASCII_PART.findall(token))
+
+
 def normalise_name(text: str) -> str:
     """Return *text* without case, accents, spaces and punctuation. Two texts with equal results are the same name."""
     if text.isascii():
@@ -95,6 +120,9 @@ _MARKS = (
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile(f"([A-Za-z0-9_]{{1,{MAX_RUN_CHARS}}})[A-Za-z0-9_]*")
+_LONG_TOKEN = re.compile(
+    rf"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{{2,12}}+[\s:%,-]++){{8,}}+|[A-Za-z0-9+/=_-]{{{MIN_ENCODED_CHARS},}}"
+)
 _FIELD_END = " \0 "
 _SPACED = "".join(char if char.isalnum() or char in "_\0" else " " for char in map(chr, range(128)))
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
@@ -221,24 +249,54 @@ _MAX_FAMILY_ENDINGS = 3
 """The most endings of one word: `categorization` has three, by the table below."""
 
 _FAMILY_ENDINGS = (
-    ("payment", "pai", 3),
+    ("synchroniz", "sync", 4),
+    ("importanc", "importanc", 9),  # it is not about imports
     ("submission", "submit", 6),
-    ("version", "vert", 6),  # conversion, convert; but `version` is a word of its own
     ("scription", "scrib", 7),  # subscription, subscribe
+    ("spension", "spend", 7),  # suspension, suspend
+    ("rmission", "rmit", 6),  # permission, permit; but a commission is not a commit
+    ("smission", "smit", 6),  # transmission, transmit
+    ("sumption", "sum", 6),  # consumption, consume
+    ("publicat", "publish", 7),
+    ("addition", "add", 3),
+    ("division", "divid", 5),
+    ("movement", "mov", 3),
+    ("explanat", "explain", 7),
+    ("tension", "tend", 6),  # extension, extend
+    ("duction", "duc", 5),  # production, produce
+    ("inition", "in", 5),  # definition, define
+    ("ception", "ceiv", 6),  # reception, receive
+    ("olution", "olv", 4),  # resolution, resolve
+    ("version", "vert", 6),  # conversion, convert; but `version` is a word of its own
+    ("parison", "par", 5),  # comparison, compare
+    ("payment", "pai", 3),
+    ("ansion", "and", 6),  # expansion, expand
+    ("lusion", "lud", 6),  # inclusion, include
+    ("cision", "cid", 5),  # decision, decide
     ("ificat", "ifi", 5),  # notification, notify
     ("plicat", "pli", 5),  # application, apply
     ("alysis", "alyz", 5),
     ("alytic", "alyz", 5),
+    ("tenanc", "tain", 7),  # maintenance, maintain
+    ("llment", "l", 5),  # enrollment, enroll
+    ("biliti", "bl", 5),  # availability, available
+    ("storag", "stor", 4),
+    ("strat", "st", 5),  # registration, register
+    ("ement", "", 4),  # management, manage
+    ("ariti", "ar", 5),  # similarity, similar
     ("alys", "alyz", 5),
     ("ariz", "ari", 6),  # summarize, summary
     ("oriz", "ori", 6),  # categorize, category
-    ("ement", "", 4),  # management, manage
-    ("ment", "", 4),  # shipment, ship
-    ("val", "v", 5),  # removal, remove
-    ("strat", "st", 5),  # registration, register
     ("llat", "l", 5),  # cancellation, cancel
-    ("at", "", 5),  # recommendation, recommend
+    ("ilur", "il", 4),  # failure, fail
+    ("osur", "os", 4),  # closure, close
+    ("ment", "", 4),  # shipment, ship
+    ("anc", "", 5),  # assistance, assist
+    ("enc", "", 5),  # reference, refer
+    ("val", "v", 5),  # removal, remove
+    ("wal", "w", 5),  # renewal, renew
     ("ion", "", 5),  # deletion, delete
+    ("at", "", 5),  # recommendation, recommend
     ("is", "iz", 6),  # optimise, optimize
 )
 """The endings of stems, the longest first: the ending, its replacement, and the number of letters that must remain."""
