@@ -225,6 +225,19 @@ async def test_a_ranker_of_your_own_is_asked(catalog):
     assert [entry["name"] for entry in answer["tools"]] == ["send_email"]
 
 
+@pytest.mark.parametrize("answer", [ConnectionError("no embeddings"), ["send_email"], {"send_email": "high"}])
+async def test_without_an_answer_of_the_ranker_the_words_count(catalog, caplog, answer):
+    def rank(query, names):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    catalog.add(tool_search_for(catalog, ranker=rank), replace=True)
+    found = await search_tools(Dispatcher(catalog), "email")
+    assert found["tools"][0]["name"] == "send_email"
+    assert "the ranker of `tool_search` failed" in caplog.text
+
+
 async def test_a_deferred_tool_runs_by_name_without_a_search(catalog):
     """If its arguments fit, no look at its schema is needed first."""
     session = Session()

@@ -7,13 +7,14 @@ finds only tools that the rules and the mode of the session could ever allow.
 
 from __future__ import annotations
 
+import logging
 from typing import NotRequired
 
 from typing_extensions import TypedDict
 
 from ..catalogs.search import Ranker
 from ..catalogs.search.embeddings import EmbeddingRanker
-from ..catalogs.search.finder import clean_description, group_of, is_imported, shorten_description
+from ..catalogs.search.finder import SearchResults, clean_description, group_of, is_imported, shorten_description
 from ..catalogs.summaries import describe_fitting_tools
 from ..catalogs.tool_reports import is_resolved
 from ..catalogs.views import CatalogView
@@ -25,6 +26,8 @@ from ..spec import Tool
 from ..values.codecs.base import Schema
 
 __all__ = ["tool_search_for"]
+
+_log = logging.getLogger("toolkit")
 
 _SELECT = "select:"
 _MAX_TOOLS = 50
@@ -56,7 +59,7 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | 
     Return the tool that finds the deferred tools of *catalog*: `catalog.add(tool_search_for(catalog))`.
 
     Args:
-        ranker: The caller's own ranker; see `catalog.search`.
+        ranker: The caller's own ranker; see `catalog.search`. If it raises, the words alone count.
     """
 
     @tool(
@@ -85,7 +88,7 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | 
             tools, note = _select_by_name(view, query.strip().removeprefix(_SELECT))
         else:
             request = None if context.session is None else context.session.last_prompt
-            findings = view.search(query, limit + _MAX_FURTHER, group=group or None, ranker=ranker, request=request)
+            findings = _search(view, query, limit + _MAX_FURTHER, group or None, ranker, request)
             tools, further, note = findings.tools[:limit], findings.tools[limit:], findings.advice
         tools, broken = _separate_broken(tools)
         known_names = _load_tools(tools, context.session)
@@ -98,6 +101,24 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | 
         return answer
 
     return Tool.of(tool_search)
+
+
+def _search(
+    view: CatalogView,
+    query: str,
+    count: int,
+    group: str | None,
+    ranker: Ranker | EmbeddingRanker | None,
+    request: str | None,
+) -> SearchResults:
+    """Search with *ranker*. If it raises, that is logged, and the words alone count: a model cannot mend a ranker."""
+    try:
+        return view.search(query, count, group=group, ranker=ranker, request=request)
+    except Exception:
+        if ranker is None:
+            raise
+        _log.warning("the ranker of `tool_search` failed, and the words alone count", exc_info=True)
+        return view.search(query, count, group=group, request=request)
 
 
 def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
