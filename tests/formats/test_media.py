@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.formats import sdks
-from tests.formats.test_results import PNG
-from tests.formats.tools import module
+from tests.formats.tools import PNG, module
 from tests.parts import AUDIO_FILES, PDF
 from toolkit import AudioPart, Catalog, Dispatcher, ResourcePart, Tool, ToolResult
 from toolkit.formats import FORMATS

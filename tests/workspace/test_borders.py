@@ -17,7 +17,7 @@ from toolkit.workspace.borders import Borders
 from toolkit.workspace.open_beneath import OpenFolder
 
 from .conftest import MARKER
-from .test_open_beneath import PATHS, TREES, plant
+from .trees import PATHS, TREES, plant
 
 
 @pytest.fixture
