@@ -34,7 +34,7 @@ def command(output: Output, target: str, options: CallOptions, saved: SavedFile[
     with \\ continues on the next one. /name text is a skill. Standard input may be a file with prompts.
 
     You are asked before anything is changed. Ctrl-C breaks off the answer, and the conversation goes on; Ctrl-C at the
-    prompt ends it. --save keeps the conversation, and --resume continues it, also one of toolkit agent. Where nobody
+    prompt ends it. --save keeps the conversation, and --resume continues it, also one of toolkit agent. Where no person
     can be asked, the command says what waits, and the next line refuses it. The provider, the model and other options
     may come from your settings, as for toolkit agent, and so do MCP servers, whose tools the model gets beside those of
     TARGET.
