@@ -14,7 +14,7 @@ from tests.cli.commands.kept_runs import DATABASE, add_waiting, run_until_it_wai
 from tests.cli.kit import TOOLS
 from toolkit import Agent, BadArgs, Catalog, Context, Dispatcher, Permissions, SQLiteApprovals, ToolCall
 from toolkit.agent.saved.run_seal import dump_run
-from toolkit.cli.commands.run_decisions import read_answers
+from toolkit.cli.run_decisions import read_answers
 from toolkit.decisions import ApprovalRequest
 from toolkit.providers import AssistantMessage, ScriptedProvider
 from toolkit.providers.base import Reply

@@ -14,8 +14,8 @@ from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
 from ..interruptible_loop import unblock_on_interrupt
 from ..output import Output
-from .run_driver import RUN, RunDriver, open_driver
-from .saved_files import SavedFile, raise_if_interrupted, saved_file_options
+from ..run_driver import RUN, RunDriver, open_driver
+from ..saved_files import SavedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from tests.cli.commands.flow_module import FLOWS
+from tests.cli.flow_module import FLOWS
 from toolkit.cli.call_policy import CallOptions
-from toolkit.cli.commands.workloads import WorkerOptions, find_host, open_workload
 from toolkit.cli.output import Output
 from toolkit.cli.settings_options import load_command_settings
+from toolkit.cli.workloads import WorkerOptions, find_host, open_workload
 
 TOOLS = """
 
