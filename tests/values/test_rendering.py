@@ -137,7 +137,7 @@ def convert_value(value):
         (Nothing(), "just words"),
         (ValueError("no"), "ValueError: no"),
         (ValueError(), "ValueError"),
-        (Order, f"<class '{__name__}.Order'>"),
+        (Order, f"<class '{Order.__module__}.Order'>"),
         (Half("x"), {"id": "x"}),
     ],
     ids=lambda value: type(value).__name__,
