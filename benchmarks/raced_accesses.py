@@ -23,7 +23,7 @@ _MEMORY = "/dev/shm"  # what is flushed there costs nothing
 
 async def run(count: int, *, seed: int = 7) -> Report:
     """Make *count* raced accesses, and report how they ended."""
-    from tests.properties import test_raced_tools as races  # needs pytest
+    from tests.properties import raced_tools as races  # needs pytest
     from toolkit.workspace import Workspace
     from toolkit.workspace.open_beneath import kernel_has_openat2
 
@@ -63,7 +63,7 @@ def _snapshot(folder: Path) -> dict[str, bytes | str | None]:
 
 def _plant(folder: Path, seed: int) -> tuple[Path, Path]:
     """Make a random tree to race in, and another like it outside."""
-    from tests.properties import test_raced_tools as races
+    from tests.properties import raced_tools as races
 
     folder = Path(os.path.realpath(folder))
     draw, root, outside = random.Random(seed), folder / "root", folder / "outside"

@@ -29,7 +29,7 @@ async def run(count: int, *, seed: int = 7) -> Report:
 
 
 def _run(count: int, seed: int) -> Report:
-    from tests.approvals.test_kill import ending  # needs pytest
+    from tests.approvals.killed_rounds import ending  # needs pytest
 
     ends, violations, killed = Counter[str](), list[str](), 0
     for start in range(0, count, _ROUNDS):

@@ -42,7 +42,7 @@ USES = {
     },
     "A hook point": {
         "tests/agent/test_cancellation.py",
-        "tests/agent/test_plan_mode.py",
+        "tests/agent/test_plan_execution.py",
         "tests/agent/test_run_events.py",
         "tests/hooks/test_base.py",
     },

@@ -1,23 +1,16 @@
-"""
-The dispatcher itself: finding tools, adopting calls, sync doors, and what it leaves behind (nothing).
-"""
+"""A dispatcher finds tools, adopts calls and checks its options."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import signal
-import threading
-import weakref
 from enum import Enum
 
 import pytest
 
-from tests.clocks import until
+from tests.catalog_kit import build_plain_catalog
 from toolkit.approvals import MemoryApprovals
 from toolkit.calls.resources import PER_CALL
 from toolkit.catalog import Catalog
-from toolkit.concurrency.background_loop import BackgroundLoop
 from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError
@@ -31,35 +24,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def catalog():
-    """A catalog with one async and one sync tool."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True, aliases=["plus"])
-    async def add(a: int, b: int) -> int:
-        """Add two numbers."""
-        return a + b
-
-    @catalog.tool
-    def shout(text: str) -> str:
-        """Say it louder."""
-        return text.upper()
-
-    return catalog
-
-
-def our_threads() -> list[threading.Thread]:
-    """The threads that a dispatcher made."""
-    return [thread for thread in threading.enumerate() if thread.name.startswith("toolkit")]
-
-
-def have_ended(threads: list[threading.Thread]) -> bool:
-    """Whether *threads* end by themselves, and soon."""
-    for thread in threads:
-        thread.join(5)
-    return not any(thread.is_alive() for thread in threads)
-
-
-# Finding tools.
+    return build_plain_catalog()
 
 
 async def test_an_unknown_name_is_answered_with_the_nearest(catalog):
@@ -115,9 +80,6 @@ async def test_the_catalog_is_followed_as_it_changes(catalog):
         return 42
 
     assert (await dispatcher.call("add", {"a": 1, "b": 1})).value == 42
-
-
-# Calls.
 
 
 async def test_a_call_can_be_given_as_one_object(catalog):
@@ -202,9 +164,6 @@ def test_options_are_checked_where_they_are_given(catalog, options):
         Dispatcher(catalog, **options)
 
 
-# Resources.
-
-
 def test_a_missing_resource_is_reported_when_the_dispatcher_is_built(catalog):
     """With every tool that wants one, unless it is declared as given with each call."""
 
@@ -229,250 +188,6 @@ def test_a_tool_that_waits_for_a_name_does_not_keep_the_dispatcher_from_being_bu
         return 1
 
     assert asyncio.run(Dispatcher(catalog).call("broken")).kind == "internal"
-
-
-# Sync doors.
-
-
-def test_call_sync_runs_async_and_sync_tools(catalog):
-    """From plain code, with every option of `call`."""
-    dispatcher = Dispatcher(catalog)
-    assert dispatcher.call_sync("add", {"a": 1, "b": 2}, id="7").call_id == "7"
-    assert dispatcher.call_sync(ToolCall("shout", {"text": "hi"})).text == "HI"
-    dispatcher.close()
-
-
-async def test_call_sync_works_inside_a_running_loop(catalog):
-    """In a notebook the caller's loop is running; the call has a loop of its own."""
-    with_loop = Dispatcher(catalog)
-    assert with_loop.call_sync("add", {"a": 1, "b": 2}).value == 3
-    with_loop.close()
-
-
-def test_one_background_loop_serves_all_sync_calls(catalog):
-    """What one call makes, the next can use: a lock, a client."""
-    locks = []
-
-    @catalog.tool
-    async def locked() -> bool:
-        """Use one lock for all calls."""
-        if not locks:
-            locks.append((asyncio.Lock(), asyncio.get_running_loop()))
-        lock, loop = locks[0]
-        async with lock:
-            return asyncio.get_running_loop() is loop
-
-    dispatcher = Dispatcher(catalog)
-    assert [dispatcher.call_sync("locked").value for _ in range(3)] == [True] * 3
-    dispatcher.close()
-
-
-def test_an_unclosed_dispatcher_leaves_no_thread(catalog):
-    """Its background loop ends when it is gone, and what was begun there is cancelled and may clean up."""
-    ended = []
-
-    @catalog.tool
-    async def begin() -> str:
-        """Begin something, and leave it."""
-
-        async def linger():
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append(True)
-
-        begun.append(asyncio.create_task(linger()))
-        await asyncio.sleep(0)
-        return "begun"
-
-    begun: list[asyncio.Task[None]] = []
-    others = set(threading.enumerate())
-    for _ in range(3):
-        assert Dispatcher(catalog).call_sync("begin").text == "begun"
-    begun.clear()
-    gc.collect()
-    for thread in set(threading.enumerate()) - others:
-        thread.join(timeout=30)
-        assert not thread.is_alive()
-    assert ended == [True] * 3
-
-
-@pytest.mark.parametrize("door", ["call", "call_sync"])
-async def test_a_sync_tool_may_call_others(catalog, door):
-    """Through `call_sync`, from its thread, however it was called itself."""
-    dispatcher = Dispatcher(catalog)
-
-    @catalog.tool
-    def outer(n: int) -> int:
-        """Call another tool."""
-        return dispatcher.call_sync("add", {"a": n, "b": 1}).value
-
-    if door == "call":
-        assert (await dispatcher.call("outer", {"n": 1})).value == 2
-    else:
-        assert dispatcher.call_sync("outer", {"n": 1}).value == 2
-    dispatcher.close()
-
-
-async def test_sync_tools_that_call_others_do_not_wait_in_a_circle(catalog):
-    """A thread that only waits lends its slot, however few there are; afterwards the cap holds again."""
-    dispatcher = Dispatcher(catalog, max_concurrency=2)
-
-    @catalog.tool(concurrency_safe=True)
-    def nest(depth: int) -> int:
-        """Call oneself."""
-        return dispatcher.call_sync("nest", {"depth": depth - 1}).value + 1 if depth else 0
-
-    results = await dispatcher.call_many([("nest", {"depth": 5})] * 4)
-    assert [result.value for result in results] == [5] * 4
-    await until(lambda: dispatcher.settings.threads.thread_count <= 2)
-    dispatcher.close()
-
-
-def test_call_sync_does_not_wait_for_itself(catalog):
-    """In its own loop it would hang; the error says what to write instead."""
-    dispatcher = Dispatcher(catalog)
-
-    @catalog.tool
-    async def outer() -> int:
-        """Call another tool the wrong way."""
-        return dispatcher.call_sync("add", {"a": 1, "b": 1}).value
-
-    result = dispatcher.call_sync("outer")
-    assert (result.kind, "await dispatcher.call" in result.text) == ("failed", True)
-    dispatcher.close()
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_passes_on_reaches_the_sync_caller(catalog, error):
-    """And the background loop goes on."""
-
-    @catalog.tool
-    async def stop() -> None:
-        """Stop."""
-        raise error
-
-    dispatcher = Dispatcher(catalog, raise_bugs=True)
-    with pytest.raises(error):
-        dispatcher.call_sync("stop")
-    assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
-    dispatcher.close()
-
-
-def test_who_is_interrupted_while_waiting_cancels_the_call():
-    """The call may clean up before the interrupt passes on."""
-    background, cleaned = BackgroundLoop(cleanup_seconds=5), []
-
-    async def hang() -> None:
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cleaned.append(True)
-
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            background.wait_for(hang)
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    assert cleaned == [True]
-    background.close()
-
-
-def test_a_call_that_is_closed_under_way_says_so(catalog):
-    """The caller that waits for it gets an error."""
-    started = threading.Event()
-
-    @catalog.tool
-    async def hang() -> None:
-        """Hang."""
-        started.set()
-        await asyncio.Event().wait()
-
-    dispatcher, errors = Dispatcher(catalog), []
-
-    def wait() -> None:
-        try:
-            dispatcher.call_sync("hang")
-        except RuntimeError as error:
-            errors.append(str(error))
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    assert started.wait(5)
-    dispatcher.close()
-    waiting.join(5)
-    assert errors == ["the dispatcher is closed"]
-
-
-def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
-    """That would wait for itself; the call says so, and the dispatcher can still be closed."""
-    before, dispatcher = our_threads(), Dispatcher(catalog)
-
-    @catalog.tool
-    async def close() -> None:
-        """Close the dispatcher."""
-        dispatcher.close()
-
-    assert dispatcher.call_sync("close").kind == "failed"
-    threads = [thread for thread in our_threads() if thread not in before]
-    dispatcher.close()
-    assert have_ended(threads)
-
-
-# The end.
-
-
-async def test_closing_ends_threads_and_loops(catalog):
-    """No thread is left, and closing twice does no harm."""
-    before = our_threads()
-    async with Dispatcher(catalog) as dispatcher:
-        assert (await dispatcher.call("shout", {"text": "hi"})).text == "HI"
-        assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
-        threads = [thread for thread in our_threads() if thread not in before]
-        assert len(threads) == 2
-    assert have_ended(threads)
-    dispatcher.close()
-
-
-async def test_after_the_end_sync_calls_are_refused(catalog):
-    """`call_sync` raises; a tool that needs a thread gives an error; an async one still runs."""
-    dispatcher = Dispatcher(catalog)
-    dispatcher.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        dispatcher.call_sync("add", {"a": 1, "b": 2})
-    assert (await dispatcher.call("shout", {"text": "hi"})).kind == "failed"
-    assert (await dispatcher.call("add", {"a": 1, "b": 2})).value == 3
-
-
-def test_a_closed_background_loop_takes_no_work():
-    """And closing it again does nothing."""
-    background = BackgroundLoop(cleanup_seconds=1)
-    background.close()
-    background.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        background.wait_for(lambda: asyncio.sleep(0))
-
-
-def test_an_unclosed_dispatcher_leaves_nothing_behind(catalog):
-    """Neither idle threads nor a listener of the catalog."""
-    before = our_threads()
-    dispatcher = Dispatcher(catalog)
-    asyncio.run(dispatcher.call("shout", {"text": "hi"}))
-    reference, threads = weakref.ref(dispatcher), [thread for thread in our_threads() if thread not in before]
-    assert threads
-    del dispatcher
-    for thread in threads:
-        # The last job is dropped by its thread in its own time; only then does the end begin.
-        for _ in range(500):
-            gc.collect()
-            thread.join(0.01)
-            if not thread.is_alive():
-                break
-    assert reference() is None
-    assert have_ended(threads)
-    assert not catalog._listeners
 
 
 @pytest.mark.parametrize("wrong", ["catalog", None, 3])

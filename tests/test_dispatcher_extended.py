@@ -12,6 +12,7 @@ import weakref
 
 import pytest
 
+from tests.catalog_kit import build_plain_catalog
 from tests.clocks import until
 from toolkit import Approvals, Catalog, Context, DefinitionError, Dispatcher, Inject, Permissions
 from toolkit.decisions import Decision
@@ -24,21 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def catalog():
-    """Two tools: one that runs in the loop, and one that needs a thread."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True)
-    async def add(a: int, b: int) -> int:
-        """Add."""
-        return a + b
-
-    @catalog.tool
-    def shout(text: str, context: Context) -> str:
-        """Shout."""
-        context.report(1, 1)
-        return text.upper()
-
-    return catalog
+    return build_plain_catalog()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ The exceptions of this package, each named by what happens next.
     ├─ AuditError        the audit log cannot be written, so the call does not run (`policies.audit`)
     ├─ RuleError         a permission rule has no effect, or not the intended one (`permissions`)
     ├─ SettingsError     there are mistakes in settings; no call should run without them (`settings`)
-    ├─ TrustError        a folder cannot be trusted, or the trust file cannot be read or written (`permissions`)
+    ├─ TrustError        a folder cannot be trusted, or the trust file cannot be read or written (`settings`)
     └─ ToolError         a result that the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call
        ├─ AuthNeeded     credentials are missing; the call waits for them (`decisions`)

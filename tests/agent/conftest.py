@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.agent.crashing_steps import CrashingSteps, Process
+from tests.agent.kit import Shed
 
 
 @pytest.fixture
 def steps() -> CrashingSteps:
     return CrashingSteps(Process())
+
+
+@pytest.fixture(params=["permissions", "none"])
+def shed(request):
+    """With permissions that know modes, and without: then the agent keeps to the mode by itself."""
+    shed = Shed()
+    if request.param == "none":
+        shed.permissions = None
+    return shed

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.crashing_world import World, describe
 from tests.agent.kit import Shed, call, results_of
-from tests.agent.test_crashes import World, describe
 from toolkit.agent import Agent, Budget, HandedOver, Run, Summarized, TurnFinished, sub_run
 from toolkit.approvals import Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog

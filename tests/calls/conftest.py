@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.calls.office import Office
@@ -43,3 +45,21 @@ def catalog():
         raise ToolError(message)
 
     return catalog
+
+
+@pytest.fixture
+def release():
+    """Lets threads that hang go on; set at the end, so that none outlives its test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def here(catalog):
+    """A tool that tells in which thread it runs."""
+
+    @catalog.tool(read_only=True, thread="caller")
+    def here() -> int:
+        """Tell the thread."""
+        return threading.get_ident()

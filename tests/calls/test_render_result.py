@@ -1,7 +1,5 @@
 """What a tool returned or raised becomes a result that can be sent."""
 
-import dataclasses
-import json
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -9,38 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.values.test_rendering import _ANYTHING, Nothing
-from toolkit import BadArgs, Catalog, DefinitionError, Problem, Safety, ToolError, Transient, register_codec
+from tests.calls.render_kit import NAN, PLAIN, Sum, plan_for, sent
+from tests.values.odd_values import _ANYTHING, Nothing
+from toolkit import BadArgs, DefinitionError, Problem, Safety, ToolError, Transient, register_codec
 from toolkit.calls.attempt import TimedOut
 from toolkit.calls.error_results import build_error_result, build_hook_error_result
-from toolkit.calls.plan import CallPlan, SelfCancelled
+from toolkit.calls.plan import SelfCancelled
 from toolkit.calls.render_result import render_result
 from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from toolkit.decisions import ApprovalRequest
-from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ErrorInfo
 from toolkit.policies.redaction import Redaction
 from toolkit.results import ToolResult
-from toolkit.spec import Tool
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
-
-NAN = float("nan")
-
-
-def plan_for(returns: Any = ..., *, check_output: bool = True, **facts) -> CallPlan:
-    """The plan of a tool that promises to return this."""
-
-    def function():
-        """Do it."""
-
-    if returns is not ...:
-        function.__annotations__["return"] = returns
-    dispatcher = Dispatcher(Catalog(), check_output=check_output)
-    return CallPlan(Tool.described(function, **facts), dispatcher.settings, Catalog().table)
-
-
-PLAIN = plan_for()
 
 
 class Index:
@@ -51,16 +31,6 @@ class Index:
 
     def __index__(self):
         return self.number
-
-
-def sent(result: ToolResult) -> dict[str, Any]:
-    """*result* as it is written down: strict JSON, and UTF-8."""
-    return json.loads(json.dumps(result.to_json(), allow_nan=False, ensure_ascii=False).encode())
-
-
-@dataclasses.dataclass
-class Sum:
-    sum: int
 
 
 @pytest.mark.parametrize(

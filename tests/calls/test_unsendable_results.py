@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import pytest
 from annotated_types import Ge, MaxLen, Predicate
 
-from tests.calls.test_render_result import NAN, PLAIN, Sum, plan_for, sent
-from tests.values.test_rendering import BadStr, Nothing
+from tests.calls.render_kit import NAN, PLAIN, Sum, plan_for, sent
+from tests.values.odd_values import BadStr, Nothing
 from toolkit import Catalog
 from toolkit.calls.render_result import render_result
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart

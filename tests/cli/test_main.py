@@ -13,7 +13,7 @@ import click
 import pytest
 
 from toolkit.cli.exit_codes import EXITS, FOUND, INTERRUPTED, RUN_EXITS, USAGE, VERDICT_EXITS
-from toolkit.cli.main import cli, main
+from toolkit.cli.main import _FILE_NAMES, cli, main
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
@@ -164,3 +164,9 @@ def test_ctrl_c_while_a_class_is_made_ends_with_the_usual_code(shop, text):
     command = [sys.executable, "-m", "toolkit", "list", str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (ran.returncode, ran.stderr.splitlines()[-1]) == (130, "error: interrupted")
+
+
+def test_each_file_of_the_folder_of_commands_is_a_command():
+    """What commands share stands beside the folder."""
+    files = {path.stem for path in (ROOT / "toolkit" / "cli" / "commands").glob("[!_]*.py")}
+    assert files == {_FILE_NAMES.get(name, name) for name in COMMANDS}

@@ -7,13 +7,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import itertools
 import threading
 import time
 
 from tests.clocks import wait_until
-from toolkit.decisions import ApprovalRequest
-from toolkit.durable.host import DurableHost
+from toolkit.agent import Agent
+from toolkit.catalog import Catalog
+from toolkit.decisions import ApprovalRequest, Decision
+from toolkit.dispatcher import Dispatcher
+from toolkit.durable import DurableAgent, DurableHost
 from toolkit.durable.run_kinds import ActivationEnd
+from toolkit.permissions import Permissions
+from toolkit.providers import ScriptedProvider
+from toolkit.providers.messages import AssistantMessage
+from toolkit.results import ToolCall
 
 __all__ = ["LocalEngine", "Toys", "holding", "running", "wait_for_status"]
 
@@ -160,3 +168,61 @@ class Toys:
         host = DurableHost(f"sqlite:///{path}/runs.sqlite", engine=build, **options)
         host.register("toy", self.activate, find_requests=self.find_requests)
         return host
+
+
+class Shop:
+    """An agent that pays two bills at once, and is done then. Its model knows the conversation only."""
+
+    def __init__(self, path, *, mode="default", approvals=None, script=None, **options):
+        self.paid = []
+        self.path = path
+        self.catalog = catalog = Catalog()
+
+        @catalog.tool
+        def pay(bill: str) -> str:
+            """Pay a bill."""
+            self.paid.append(bill)
+            return f"{bill} is paid"
+
+        self.script = script or [[ToolCall("pay", {"bill": "A"}, "a"), ToolCall("pay", {"bill": "B"}, "b")], "done"]
+        provider = ScriptedProvider(itertools.repeat(self._reply))
+        self.dispatcher = Dispatcher(catalog, permissions=Permissions(mode), approvals=approvals)
+        self.agent = Agent(provider, self.dispatcher, **options)
+        self.engine = LocalEngine()
+
+    def _reply(self, request):
+        reply = self.script[sum(isinstance(message, AssistantMessage) for message in request.messages)]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def open(self, **options):
+        """Return the durable agent."""
+        options.setdefault("takeover_seconds", 0.5)
+        host = DurableHost(f"sqlite:///{self.path}/runs.sqlite", engine=lambda: self.engine, **options)
+        return DurableAgent(self.agent, host)
+
+
+def approve(run):
+    """Return approvals for all that a run waits for."""
+    return {request.id: Decision.approve(by="ada") for request in run.requests}
+
+
+class FaultyJournal:
+    """A journal whose methods raise the errors in *faults*, one for each call, before they work."""
+
+    def __init__(self, journal):
+        self._journal = journal
+        self.faults = {}
+
+    def __getattr__(self, name):
+        method = getattr(self._journal, name)
+
+        def call(*arguments, **options):
+            if self.faults.get(name):
+                error = self.faults[name].pop(0)
+                if error is not None:
+                    raise error
+            return method(*arguments, **options)
+
+        return call

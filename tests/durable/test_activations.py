@@ -6,32 +6,13 @@ import asyncio
 
 import pytest
 
+from tests.durable.kit import FaultyJournal
 from toolkit.durable.activations import Activations
 from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_kinds import ActivationEnd, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio
-
-
-class FaultyJournal:
-    """A journal whose methods raise the errors in *faults*, one for each call, before they work."""
-
-    def __init__(self, journal):
-        self._journal = journal
-        self.faults = {}
-
-    def __getattr__(self, name):
-        method = getattr(self._journal, name)
-
-        def call(*arguments, **options):
-            if self.faults.get(name):
-                error = self.faults[name].pop(0)
-                if error is not None:
-                    raise error
-            return method(*arguments, **options)
-
-        return call
 
 
 class Bench:

@@ -11,52 +11,18 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.clocks import wait_until
-from tests.durable.kit import LocalEngine, running, wait_for_status
+from tests.durable.kit import Shop, running, wait_for_status
 from toolkit.agent import Agent
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
-from toolkit.durable import DurableAgent, DurableError, DurableHost
-from toolkit.permissions import Permissions
+from toolkit.durable import DurableAgent, DurableError
 from toolkit.providers import ScriptedProvider
-from toolkit.providers.messages import AssistantMessage, UserMessage
+from toolkit.providers.messages import UserMessage
 from toolkit.results import ToolCall
 
 pytestmark = pytest.mark.anyio
-
-
-class Shop:
-    """An agent that pays two bills at once, and is done then. Its model knows the conversation only."""
-
-    def __init__(self, path, *, mode="default", approvals=None, script=None, **options):
-        self.paid = []
-        self.path = path
-        self.catalog = catalog = Catalog()
-
-        @catalog.tool
-        def pay(bill: str) -> str:
-            """Pay a bill."""
-            self.paid.append(bill)
-            return f"{bill} is paid"
-
-        self.script = script or [[ToolCall("pay", {"bill": "A"}, "a"), ToolCall("pay", {"bill": "B"}, "b")], "done"]
-        provider = ScriptedProvider(itertools.repeat(self._reply))
-        self.dispatcher = Dispatcher(catalog, permissions=Permissions(mode), approvals=approvals)
-        self.agent = Agent(provider, self.dispatcher, **options)
-        self.engine = LocalEngine()
-
-    def _reply(self, request):
-        reply = self.script[sum(isinstance(message, AssistantMessage) for message in request.messages)]
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    def open(self, **options):
-        """Return the durable agent."""
-        options.setdefault("takeover_seconds", 0.5)
-        host = DurableHost(f"sqlite:///{self.path}/runs.sqlite", engine=lambda: self.engine, **options)
-        return DurableAgent(self.agent, host)
 
 
 async def approve_all(durable, run, **options):

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.durable.test_durable_agent import Shop
-from tests.durable.test_over_runs import approve
+from tests.durable.kit import Shop, approve
 from toolkit.durable.agent_outcomes import add_turns
 from toolkit.providers import AssistantMessage, Reply, Usage
 from toolkit.providers.messages import ToolMessage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import Shop
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.durable import DurableError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.durable.kit import LocalEngine, Toys
-from tests.test_forks import run_in_child
+from tests.forked_children import run_in_child
 
 
 def test_a_forked_child_is_a_worker_of_its_own(tmp_path):

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from tests.clocks import wait_until
+from tests.flows.inner_kit import Shop, approve, build_flow, build_front
 from tests.flows.kit import Built, Edited, Part, Released, Task
-from tests.flows.test_inner_agents import Shop, approve, build_flow, build_front
 from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall, Transient
 from toolkit.durable import DurableAgent, DurableHost
 from toolkit.flows import Failed, Flow, Waiting

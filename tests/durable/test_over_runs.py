@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from tests.durable.kit import running, wait_until
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import Shop, approve, running, wait_until
 from toolkit.agent import sub_run
 from toolkit.approvals import ApprovalError, SQLiteApprovals
 from toolkit.context import Context
@@ -35,11 +34,6 @@ def build_parallel_shop(path):
         return f"{bill} is paid"
 
     return shop
-
-
-def approve(run):
-    """Return approvals for all that a run waits for."""
-    return {request.id: Decision.approve(by="ada") for request in run.requests}
 
 
 async def test_a_cancelled_run_has_no_open_request(tmp_path):

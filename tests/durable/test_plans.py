@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.kit import running, wait_for_status
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import Shop, running, wait_for_status
 from toolkit.agent import Budget
 from toolkit.approvals import ApprovalError
 from toolkit.decisions import Decision

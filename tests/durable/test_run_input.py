@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import Shop
 from toolkit.durable import DurableError
 from toolkit.durable.run_input import unpack_prompt, unpack_session
 from toolkit.permissions import Permissions

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clocks import wait_until
-from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import LocalEngine, Shop, Toys, running, wait_for_status
 from toolkit import Agent, Catalog
 from toolkit.approvals.identity import digest_tools
 from toolkit.decisions import Decision

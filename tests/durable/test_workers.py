@@ -11,9 +11,7 @@ import time
 import pytest
 
 from tests.clocks import Clock, wait_until
-from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
-from tests.durable.test_activations import FaultyJournal
-from tests.durable.test_durable_agent import Shop
+from tests.durable.kit import FaultyJournal, LocalEngine, Shop, Toys, running, wait_for_status
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.run_journal import open_journal

@@ -1,4 +1,4 @@
-"""Agents and flows inside the steps of a flow: they are parts of its run."""
+"""Agents inside the steps of a flow wait, ask and go on with it: they are parts of its run."""
 
 from __future__ import annotations
 
@@ -7,69 +7,13 @@ import itertools
 
 import pytest
 
-from tests.flows.kit import Built, CrashingSteps, Disk, Edited, Killed, Part, Plan, Released, Task, run_with
-from toolkit import Agent, Catalog, Context, Decision, Dispatcher, Inject, Permissions, ToolCall, Transient
-from toolkit.flows import Failed, Flow, Problems, Waiting
+from tests.flows.inner_kit import approve, build_flow, build_front
+from tests.flows.kit import Built, CrashingSteps, Disk, Edited, Killed, Part, Released, Task, run_with
+from toolkit import Catalog, Decision, Dispatcher, Inject, Permissions, Transient
+from toolkit.flows import Flow, Problems, Waiting
 from toolkit.flows.visits import Paused
-from toolkit.providers import AssistantMessage, ScriptedProvider, UserMessage
 
 pytestmark = pytest.mark.anyio
-
-
-class Shop:
-    """A till, and agents whose model pays a bill and answers. Its replies depend on the conversation alone."""
-
-    def __init__(self):
-        self.paid = []
-        self.run_ids = []
-        self.catalog = Catalog()
-
-        @self.catalog.tool(destructive=True)
-        def pay(bill: str) -> str:
-            """Pay a bill."""
-            self.paid.append(bill)
-            return f"{bill} is paid"
-
-        @self.catalog.tool
-        def note(text: str, context: Context) -> str:
-            """Note a text."""
-            self.paid.append(text)
-            self.run_ids.append(context.run_id)
-            return "noted"
-
-    def agent(self, *calls, mode="default", **options):
-        """Return an agent that makes *calls* for each prompt, one after the other, with the prompt as the argument."""
-
-        def play(request):
-            prompt = next(message.text for message in reversed(request.messages) if isinstance(message, UserMessage))
-            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
-            if turn < len(calls):
-                argument = "bill" if calls[turn] == "pay" else "text"
-                return [ToolCall(calls[turn], {argument: prompt}, f"c{turn}")]
-            return f"done: {prompt}"
-
-        dispatcher = Dispatcher(self.catalog, permissions=Permissions(mode))
-        return Agent(ScriptedProvider(itertools.repeat(play)), dispatcher, **options)
-
-
-@pytest.fixture
-def shop():
-    return Shop()
-
-
-def build_flow(work, **options):
-    """Return a flow whose only step is *work*."""
-    flow = Flow[Edited]("inner")
-
-    @flow.step(**options)
-    async def edit(task: Task, context: Context) -> Edited:
-        return Edited(await work(task, context))
-
-    return flow
-
-
-def approve(waiting):
-    return {request.id: Decision.approve(by="ada") for request in waiting.requests}
 
 
 @pytest.mark.parametrize(
@@ -271,177 +215,6 @@ async def test_each_item_of_a_list_has_agents_of_its_own(shop):
     assert shop.paid == ["the same prompt"] * 3
 
 
-async def test_an_agent_in_a_tool_of_an_agent_in_a_step_waits_with_the_flow(shop):
-    payer = shop.agent("pay")
-    outer = Catalog()
-
-    @outer.tool
-    async def note(text: str) -> str:
-        """Let another agent pay."""
-        shop.paid.append("outer")
-        return (await payer.run(text)).unwrap()
-
-    shop.catalog = outer
-    agent = shop.agent("note", mode="auto")
-
-    async def work(task, context):
-        return (await agent.run(task.file)).unwrap()
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    assert [request.tool for request in waiting.requests] == ["pay"]
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: A")
-    assert shop.paid == ["outer", "outer", "A"]  # the function of the tool runs again, and its agent does not
-
-
-async def test_a_flow_in_a_step_waits_with_the_flow_around_it(shop):
-    agent, inner = shop.agent("pay"), Flow[Released]("part")
-
-    @inner.step
-    async def prepare(plan: Plan) -> Edited:
-        shop.paid.append("prepared")
-        return Edited((await agent.run(plan.files[0])).unwrap())
-
-    @inner.step(destructive=True)
-    def publish(edited: Edited) -> Released:
-        shop.paid.append("published")
-        return Released("1")
-
-    async def work(task, context):
-        outcome = await inner.run(Plan([task.file]))
-        return str(outcome)
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    tools = []
-    while isinstance(waiting, Waiting):
-        tools.append([request.tool for request in waiting.requests])
-        waiting = await flow.resume(waiting, approve(waiting))
-    assert waiting == Edited("Released(version='1')")
-    assert tools == [["pay"], ["publish"]]
-    assert shop.paid == ["prepared", "prepared", "A", "published"]
-
-
-@pytest.mark.parametrize("catches", [True, False])
-async def test_a_step_that_catches_exceptions_waits_all_the_same(shop, catches):
-    agent = shop.agent("pay")
-
-    async def work(task, context):
-        try:
-            results = await asyncio.gather(agent.run(task.file), return_exceptions=catches)
-            return results[0].unwrap()
-        except Exception as error:  # noqa: BLE001 -- as careless steps do
-            return str(error)
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    assert [request.tool for request in waiting.requests] == ["pay"]
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: A")
-
-
-async def test_a_step_that_catches_the_pause_starts_no_further_agent(shop):
-    payer, writer = shop.agent("pay"), shop.agent("note", mode="auto")
-
-    async def work(task, context):
-        (result,) = await asyncio.gather(payer.run(task.file), return_exceptions=True)
-        return (await writer.run(f"sum up {getattr(result, 'text', result)}")).unwrap()
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    assert ([request.tool for request in waiting.requests], shop.paid) == (["pay"], [])
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: sum up done: A")
-    assert shop.paid == ["A", "sum up done: A"]
-
-
-async def test_a_sync_step_runs_its_agent_with_run_sync(shop):
-    agent, flow = shop.agent("pay"), Flow[Edited]("sync")
-
-    @flow.step
-    def edit(task: Task) -> Edited:
-        return Edited(agent.run_sync(task.file).unwrap())
-
-    waiting = await flow.run(Task("A"))
-    assert [request.tool for request in waiting.requests] == ["pay"]
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: A")
-    assert shop.paid == ["A"]
-
-
-async def test_another_event_loop_in_a_step_is_refused(shop):
-    agent, flow = shop.agent("pay"), Flow[Edited]("sync")
-
-    @flow.step
-    def edit(task: Task) -> Edited:
-        return Edited(asyncio.run(agent.run(task.file)).unwrap())
-
-    outcome = await flow.run(Task("A"))
-    assert isinstance(outcome, Failed)
-    assert "run_sync" in str(outcome)
-
-
-async def test_a_sync_method_in_an_async_step_is_refused(shop):
-    agent = shop.agent("pay")
-
-    async def work(task, context):
-        return agent.run_sync(task.file).unwrap()
-
-    outcome = await build_flow(work).run(Task("A"))
-    assert isinstance(outcome, Failed)
-    assert "await the method without `_sync`" in str(outcome)
-
-
-async def test_a_conversation_that_is_continued_in_a_step_is_another_run(shop):
-    agent = shop.agent("pay")
-
-    async def work(task, context):
-        run = await agent.run(task.file)
-        run = await agent.run("more", run=run)
-        return run.unwrap()
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: more")
-    assert shop.paid == ["A"]
-
-
-async def test_events_are_streamed_and_a_step_waits(shop):
-    agent = shop.agent("pay")
-
-    async def work(task, context):
-        events = [event async for event in agent.stream(task.file)]
-        return events[-1].run.unwrap()
-
-    flow = build_flow(work)
-    waiting = await flow.run(Task("A"))
-    assert [request.tool for request in waiting.requests] == ["pay"]
-    assert await flow.resume(waiting, approve(waiting)) == Edited("done: A")
-
-
-async def test_an_agent_that_a_step_leaves_behind_ends_with_the_step(shop):
-    ended = []
-    catalog = Catalog()
-
-    @catalog.tool
-    async def note(text: str) -> str:
-        """Wait for ever."""
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(text)
-
-    shop.catalog = catalog
-    agent = shop.agent("note", mode="auto")
-    tasks = []
-
-    async def work(task, context):
-        tasks.append(asyncio.create_task(agent.run(task.file)))
-        await asyncio.sleep(0.01)
-        return "left"
-
-    assert await build_flow(work).run(Task("A")) == Edited("left")
-    assert ended == ["A"]
-    assert tasks[0].cancelled()
-
-
 async def test_the_story_of_a_flow_tells_what_its_agents_did(shop):
     agent = shop.agent("pay")
 
@@ -494,13 +267,6 @@ async def test_a_flow_that_is_killed_at_each_point_does_nothing_twice(shop):
         maybes = sum("may or may not" in text for text in disk.records.values())
         assert all(count <= 2 for count in counts.values()), (kill_at, counts)
         assert maybes or counts == {"A": 2, "A2": 2}, (kill_at, counts)
-
-
-def build_front(shop):
-    """Return an agent that hands its conversation over to another, which pays and answers."""
-    billing = shop.agent("hand over", "pay", name="billing", description="Pays bills.")
-    provider = ScriptedProvider(itertools.repeat([ToolCall("hand_over_to_billing", {}, "h")]))
-    return Agent(provider, Dispatcher(Catalog(), permissions=Permissions("default")), hand_over_to=[billing])
 
 
 async def test_an_agent_in_a_step_hands_over_to_one_that_waits_with_the_flow(shop):

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.formats import sdks
-from tests.formats.test_results import PNG
-from tests.formats.tools import module
+from tests.formats.tools import PNG, module
 from toolkit import Catalog, Dispatcher, ImagePart, TextPart, Tool, ToolResult
 from toolkit.content import Part
 from toolkit.formats import FORMATS

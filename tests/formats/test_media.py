@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.formats import sdks
-from tests.formats.test_results import PNG
-from tests.formats.tools import module
+from tests.formats.tools import PNG, module
 from tests.parts import AUDIO_FILES, PDF
 from toolkit import AudioPart, Catalog, Dispatcher, ResourcePart, Tool, ToolResult
 from toolkit.formats import FORMATS
@@ -81,9 +80,9 @@ def test_gemini_gets_sound_after_all_function_responses():
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_document_in_a_resource_is_sent_as_one(name):
-    """A PDF is a document for every provider but Ollama, which knows images alone."""
+    """A provider without documents, such as Ollama, is told that one cannot be shown."""
     sent = send(name, ResourcePart("file:///a.pdf", PDF, "application/pdf"))
-    if name == "ollama":
+    if name not in DOCUMENT_KEYS:
         assert encode(PDF) not in sent
         assert "1 of the resources cannot be shown: only PNG, JPEG, GIF and WebP can" in sent
     else:

@@ -9,13 +9,12 @@ import httpx
 import pytest
 
 from tests.formats import sdks
-from tests.formats.tools import module
+from tests.formats.tools import PNG, module
 from toolkit import ToolCall, ToolResult
 from toolkit.content import FilePart, ImagePart, TextPart
 from toolkit.formats import FORMATS
 from toolkit.results import KINDS
 
-PNG = b"\x89PNG\r\n\x1a\n0123456789"
 IMAGES = {
     "png": PNG,
     "jpeg": b"\xff\xd8\xff\xe0 and so on",

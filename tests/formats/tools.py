@@ -110,3 +110,6 @@ def everything() -> Catalog:
         return city
 
     return catalog
+
+
+PNG = b"\x89PNG\r\n\x1a\n0123456789"

@@ -12,7 +12,7 @@ import pytest
 from toolkit.processes.child import NotStarted
 from toolkit.processes.child_thread import ChildThread
 
-from ..test_forks import run_in_child
+from ..forked_children import run_in_child
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 from toolkit.spec import Tool
 
-from .test_fast_path import find_disagreement
 from .types import NAMES, SCALARS, Typed, dataclass_types, named_tuples, recursive_records, typed, typed_dicts
 from .values import damaged, json_objects, same
+from .verdict_comparison import find_disagreement
 
 MODES = ["fast", "jsonschema"]
 

@@ -25,8 +25,8 @@ from toolkit.results import KINDS
 from toolkit.values.schemas.engine import iter_mappings
 
 from .signatures import Case, cases
-from .test_written_schemas import reference, schemas
 from .values import json_objects, json_values
+from .written_schemas import reference, schemas
 
 KEYWORDS = {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref"}
 KEYWORDS |= {"title", "description"}

@@ -17,8 +17,8 @@ from jsonschema.validators import validator_for
 from toolkit import Catalog, DefinitionError, Dispatcher
 from toolkit.spec import Tool
 
-from .test_written_schemas import _keywords, _schema
 from .values import json_objects, json_values
+from .written_schemas import _keywords, _schema
 
 _REFERENCES = [
     "#",

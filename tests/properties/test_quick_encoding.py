@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.values.test_rendering import _ANYTHING
+from tests.values.odd_values import _ANYTHING
 from toolkit import Catalog, Dispatcher, ToolResult
 from toolkit.calls.plan import CallPlan
 from toolkit.calls.render_result import render_result

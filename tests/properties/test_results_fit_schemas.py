@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.values.test_rendering import _ANYTHING
+from tests.values.odd_values import _ANYTHING
 from toolkit import Catalog, Codec, Dispatcher
 from toolkit.calls.plan import CallPlan
 from toolkit.calls.render_result import render_result

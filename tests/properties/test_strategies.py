@@ -15,8 +15,8 @@ from toolkit.errors import BadArgs
 from toolkit.testing import Unsupported, arguments, bad_arguments, mistaken_arguments, values
 
 from .signatures import Case, cases
-from .test_written_schemas import schemas
 from .values import json_objects
+from .written_schemas import schemas
 
 # Schemas are large to draw; that too many of them lead nowhere would be a fault, and is looked for.
 _MANY = settings(max_examples=2 * settings().max_examples)

@@ -11,16 +11,15 @@ import pathlib
 import types
 import uuid
 from collections.abc import Mapping, Set
-from typing import Any, NamedTuple
+from typing import Any
 
-import attrs
 import msgspec
 import pydantic
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.properties.values import json_values
+from tests.values.odd_values import _ANYTHING, Attrs, BadStr, Colour, Level, Nothing, Order, Point
 from toolkit import register_codec
 from toolkit.values.rendering import (
     as_json,
@@ -45,36 +44,9 @@ class Half:
         self.id = id
 
 
-class Colour(enum.Enum):
-    RED = "red"
-    PAIR = (1, 2)
-
-
-class Level(enum.IntEnum):
-    LOW = 1
-
-
 class Bits(enum.Flag):
     A = 1
     B = 2
-
-
-class Point(NamedTuple):
-    x: int
-    y: float
-
-
-@dataclasses.dataclass
-class Order:
-    sku: str
-    price: float = 1.5
-    inner: Any = None
-
-
-@attrs.define
-class Attrs:
-    x: float
-    more: Any = None
 
 
 class Struct(msgspec.Struct):
@@ -100,11 +72,6 @@ class Number(int):
 
 class Real(float):
     pass
-
-
-class Nothing:
-    def __str__(self):
-        return "just words"
 
 
 def convert_value(value):
@@ -170,7 +137,7 @@ def convert_value(value):
         (Nothing(), "just words"),
         (ValueError("no"), "ValueError: no"),
         (ValueError(), "ValueError"),
-        (Order, f"<class '{__name__}.Order'>"),
+        (Order, f"<class '{Order.__module__}.Order'>"),
         (Half("x"), {"id": "x"}),
     ],
     ids=lambda value: type(value).__name__,
@@ -315,11 +282,6 @@ def test_a_container_without_end_is_cut(value):
     assert len(as_json(value)) == 300_000
 
 
-class BadStr:
-    def __str__(self):
-        raise RuntimeError("no")
-
-
 class BadEverything:
     __slots__ = ()
 
@@ -414,39 +376,6 @@ def test_a_codec_that_gives_the_value_back_is_passed_over():
 
     register_codec(Same, schema={"type": "object"}, decode=lambda value: value, encode=lambda value: value)
     assert convert_value(Same(1)) == {"x": 1}
-
-
-def is_hashable(value):
-    try:
-        return hash(value) is not None
-    except TypeError:
-        return False
-
-
-_LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(codec=None))
-    | st.binary(max_size=5)
-    | st.complex_numbers()
-    | st.decimals()
-    | st.datetimes()
-    | st.uuids()
-    | st.sampled_from([Colour.RED, Level.LOW, Point(1, 2.0), Nothing(), BadStr(), Order("a"), object, ValueError("x")])
-)
-_ANYTHING = st.recursive(
-    _LEAVES,
-    lambda deeper: (
-        st.lists(deeper, max_size=3)
-        | st.tuples(deeper, deeper)
-        | st.dictionaries(_LEAVES.filter(is_hashable), deeper, max_size=3)
-        | st.builds(Order, deeper, deeper, deeper)
-        | st.builds(Attrs, deeper, deeper)
-    ),
-    max_leaves=10,
-)
 
 
 @given(_ANYTHING)

@@ -17,7 +17,7 @@ from toolkit.workspace.borders import Borders
 from toolkit.workspace.open_beneath import OpenFolder
 
 from .conftest import MARKER
-from .test_open_beneath import PATHS, TREES, plant
+from .trees import PATHS, TREES, plant
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ SECRETS = [".env", ".ssh/id_rsa", "deep/.ENV", "server.pem", ".aws/credentials"]
 def test_secrets_are_neither_read_nor_written(root, space, path):
     """A protected file is refused as it is written, and nothing is made on the way."""
     for verb in (space.read, space.stat, lambda path: space.write(path, b"x")):
-        with pytest.raises(Safety, match=r"tools neither read nor write that.*Workspace\(unprotected=...\)"):
+        with pytest.raises(Safety, match=r"tools neither read nor write it.*Workspace\(unprotected=...\)"):
             verb(path)
     assert os.listdir(root) == []
 

@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.descriptors import list_descriptors, list_new_descriptors
+from tests.workspace.trees import PATHS, TREES, plant
 from toolkit.errors import ToolError
 from toolkit.workspace.open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, kernel_has_openat2, open_beneath
 
@@ -91,29 +91,6 @@ def test_a_path_that_is_not_plain_is_refused(tree, way, path):
     """What could lead upwards or elsewhere never reaches the system."""
     with pytest.raises(ValueError, match="plain path"):
         open_beneath(OpenFolder(str(tree), way=way), path, PATH_FLAGS)
-
-
-NAMES = st.sampled_from(["a", "b", "c"])
-PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
-TARGETS = st.one_of(PATHS, PATHS.map(lambda path: f"../{path}"), st.sampled_from(["/", "..", ".", "/etc/passwd"]))
-TREES = st.lists(st.tuples(PATHS, st.one_of(st.sampled_from(["file", "folder"]), TARGETS)), max_size=12)
-
-
-def plant(folder, tree):
-    """Make what fits of a drawn tree, inside *folder*: a link that was drawn before may lead out of it."""
-    for path, kind in tree:
-        place = os.path.join(folder, path)
-        if not Path(os.path.realpath(os.path.dirname(place))).is_relative_to(os.path.realpath(folder)):
-            continue
-        try:
-            if kind == "file":
-                open(place, "x").close()
-            elif kind == "folder":
-                os.mkdir(place)
-            else:
-                os.symlink(kind, place)
-        except OSError:
-            pass
 
 
 @pytest.mark.skipif(not kernel_has_openat2(), reason="NOT TESTED: this kernel has no openat2")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from toolkit.errors import Safety, ToolError
 from toolkit.workspace import Entry, Workspace
 
-from .test_open_beneath import TREES, plant
+from .trees import TREES, plant
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ def _complete_resources(
     Return *resources* for a dispatcher of *catalog*; raise `Failure` if a tool wants a type that has no value.
 
     *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
-    tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
+    tools want, the result has `PER_CALL`, so that these tools do not keep the command from starting.
     """
     needed = catalog if needed_by is None else filter(None, map(catalog.get, needed_by))
     # A tool that is not resolved yet is left to its call, which reports that.

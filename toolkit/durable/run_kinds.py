@@ -119,7 +119,7 @@ class RunKind:
         """
         Withdraw the requests of the run *row* that it does not wait for after an activation has *ended*.
 
-        An activation before it was broken off after it had made them, so nobody would ask for their answers.
+        An earlier activation made them and was broken off, so no code would ask for their answers.
         """
         if self.requests is None or self.find_requests is None or ended.status in CUT_SHORT:
             return  # those of a run that was cut short are withdrawn when it is over

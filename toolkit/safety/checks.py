@@ -20,7 +20,7 @@ from ..access import Access
 from ..errors import find_nearest
 from ..verdicts import Finding
 from .hosts import AllowedHosts, check_url
-from .paths import BadPath, Folders, ResolvedPath, quote_path, resolve_path
+from .paths import BadPath, Folders, ResolvedPath, explain_protection, resolve_path
 from .protected_files import BUILT_IN, Protected, ProtectedFiles
 from .repositories import find_repository_rule
 
@@ -227,7 +227,7 @@ def _find_protection(
         if rule is None and access == "write":
             rule = find_repository_rule(files, name)
         if rule is not None:
-            return _explain_protection(name, rule)
+            return explain_protection(name, rule, "SafetyChecks")
     return None
 
 
@@ -260,14 +260,6 @@ class _HostCheck:
 
     def judge(self, access: Access) -> Finding | None:
         return check_url(access.target, self._allowed)
-
-
-def _explain_protection(path: str, rule: Protected) -> str:
-    restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
-    return (
-        f"{quote_path(path)} is, or contains, {rule.what}, and tools {restriction} it; "
-        f"leave it to a person, or lift `{rule.pattern}` with SafetyChecks(unprotected=...)"
-    )
 
 
 # Helpers that read the options of the application.

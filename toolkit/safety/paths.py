@@ -16,9 +16,18 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from .._option_checks import require_list
-from .protected_files import fold_names
+from .protected_files import Protected, fold_names
 
-__all__ = ["BadPath", "Folders", "ResolvedPath", "is_inside", "quote_path", "resolve_path", "resolve_places"]
+__all__ = [
+    "BadPath",
+    "Folders",
+    "ResolvedPath",
+    "explain_protection",
+    "is_inside",
+    "quote_path",
+    "resolve_path",
+    "resolve_places",
+]
 
 _NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR})
 _MAX_LINKS = 40
@@ -146,6 +155,15 @@ def _resolve_folder(folder: str | os.PathLike[str]) -> str:
 def is_inside(path: str, folder: str) -> bool:
     """Return whether *path* is *folder* or lies in it. Both are absolute, and have no links left."""
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def explain_protection(path: str, rule: Protected, where: str) -> str:
+    """Return why no tool may touch *path*, which *rule* protects; the class *where* has the option that lifts it."""
+    restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
+    return (
+        f"{quote_path(path)} is, or contains, {rule.what}, and tools {restriction} it; "
+        f"leave it to a person, or lift `{rule.pattern}` with {where}(unprotected=...)"
+    )
 
 
 def quote_path(path: str) -> str:

@@ -80,7 +80,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
         except ApprovalError as error:
             if error.why == "store":
                 raise
-            continue  # the record was altered, and whoever uses it is told so
+            continue  # the record was altered, and the store refuses its use with that reason
         if record is not None and is_withdrawn(record):
             withdrawn.add(request.id)
     return frozenset(withdrawn)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeVar
 
 from ..errors import Safety, ToolError
-from ..safety.paths import BadPath, Folders, quote_path
-from ..safety.protected_files import Protected, ProtectedFiles
+from ..safety.paths import BadPath, Folders, explain_protection, quote_path
+from ..safety.protected_files import ProtectedFiles
 from ..safety.repositories import find_repository_rule
 from .open_beneath import OpenFolder
 
@@ -113,7 +113,7 @@ class Borders:
             if rule is None and access == "write":
                 rule = find_repository_rule(self._protected_files, name)
             if rule is not None:
-                raise Safety(_explain_protection(name, rule))
+                raise Safety(explain_protection(name, rule, "Workspace"))
 
     def _locate(self, absolute_path: str) -> CheckedPath | None:
         for folder in self._open_folders:
@@ -123,11 +123,3 @@ class Borders:
             if absolute_path.startswith(start):
                 return CheckedPath(folder, absolute_path[len(start) :], absolute_path)
         return None
-
-
-def _explain_protection(path: str, rule: Protected) -> str:
-    restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
-    return (
-        f"{quote_path(path)} is, or holds, {rule.what}, and tools {restriction} that; "
-        f"leave it to a person, or lift `{rule.pattern}` with Workspace(unprotected=...)"
-    )

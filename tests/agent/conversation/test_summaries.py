@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed
 from tests.example_counts import limit_examples
-from tests.properties.test_conversations import PROVIDERS
+from tests.properties.conversation_checks import PROVIDERS
 from toolkit.agent import Run, Summary
 from toolkit.agent.conversation.compaction import size_of
 from toolkit.agent.conversation.kept_messages import split_messages

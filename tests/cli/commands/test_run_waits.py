@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.test_runs import DATABASE, add_waiting
-from tests.cli.commands.test_runs import journal as journal  # noqa: PLC0414 -- a fixture
+from tests.cli.commands.kept_runs import DATABASE, add_waiting
 from toolkit.storage.process_owner import owner
 
 

@@ -10,52 +10,18 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cli.commands.kept_runs import DATABASE, add_waiting, run_until_it_waits
 from tests.cli.kit import TOOLS
 from toolkit import Agent, BadArgs, Catalog, Context, Dispatcher, Permissions, SQLiteApprovals, ToolCall
 from toolkit.agent.saved.run_seal import dump_run
-from toolkit.cli.commands.run_decisions import read_answers
+from toolkit.cli.run_decisions import read_answers
 from toolkit.decisions import ApprovalRequest
-from toolkit.durable.journal.run_journal import open_journal
 from toolkit.providers import AssistantMessage, ScriptedProvider
 from toolkit.providers.base import Reply
 from toolkit.questions import DECLINED, Question
 from toolkit.results import ToolResult
 from toolkit.session import Session
 from toolkit.steps.records import dump_call, dump_reply
-
-DATABASE = "sqlite:///runs.sqlite"
-
-
-def pay(bill: str) -> str:
-    """Pay a bill."""
-    return f"{bill} is paid"
-
-
-def run_until_it_waits(*bills):
-    """Return a run of an agent that wants to pay *bills*, and waits."""
-    catalog = Catalog()
-    # Of calls that change something, the second would wait until the first is answered.
-    facts = {"destructive": True} if len(bills) == 1 else {"read_only": True, "approval": "always"}
-    catalog.tool(**facts, preview=lambda arguments: f"pay {arguments['bill']}")(pay)
-    calls = [ToolCall("pay", {"bill": bill}, f"c{number}") for number, bill in enumerate(bills, 1)]
-    agent = Agent(ScriptedProvider([calls]), Dispatcher(catalog, permissions=Permissions("default")))
-    return asyncio.run(agent.run("Pay what is open."))
-
-
-@pytest.fixture
-def journal(shop):
-    """Return the journal in `runs.sqlite` of the current folder."""
-    with contextlib.closing(open_journal(DATABASE)) as opened:
-        yield opened
-
-
-def add_waiting(journal, run_id="bills/may", *bills):
-    """Add a run to the journal that waits for an answer about each of *bills*, and return its requests."""
-    run = run_until_it_waits(*(bills or ["A-7"]))
-    journal.create(run_id, "agent", {"prompt": "Pay what is open."}, principal="ada", now=time.time())
-    row = journal.activate(run_id, worker="worker-1", now=time.time(), max_lives=3)
-    journal.end(run_id, row.epoch, "waiting", dump_run(run), used_decisions=[], now=time.time())
-    return run.requests
 
 
 def test_runs_are_listed_the_newest_first(shop, journal):

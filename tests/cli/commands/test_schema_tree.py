@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from tests.properties.test_written_schemas import schemas
+from tests.properties.written_schemas import schemas
 from toolkit.cli.argument_values import arguments_of
 from toolkit.cli.commands.show import describe_type, render_schema_tree, render_signature
 from toolkit.errors import BadArgs, DefinitionError

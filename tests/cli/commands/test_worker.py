@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.test_workloads import FLOWS
+from tests.cli.flow_module import FLOWS
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.durable.kit import holding
 from tests.providers.stub import KEY

@@ -34,3 +34,11 @@ def journal(journal_url):
     journal = open_journal(journal_url)
     yield journal
     journal.close()
+
+
+@pytest.fixture
+def run(journal):
+    """Return a journal with the run "r", whose first activation is under way."""
+    journal.create("r", "agent", {"prompt": "go"}, now=1.0)
+    journal.activate("r", worker="w", now=2.0, max_lives=3)
+    return journal

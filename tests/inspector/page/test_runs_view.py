@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.inspector.durable_runs import build_order_flow, run_agent, run_order
+from tests.inspector.page.contrast import CONTRAST
 from tests.inspector.page.shop import Shop, run_beside
-from tests.inspector.page.test_whole_page import CONTRAST
 from toolkit import Agent, ToolCall
 from toolkit.durable.journal.run_journal import open_journal
 from toolkit.providers import ScriptedProvider

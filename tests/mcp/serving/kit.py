@@ -12,7 +12,6 @@ from toolkit.mcp import build_server
 OLD = "legacy"
 NEW = "2026-07-28"
 MODES = (OLD, NEW)
-
 YES = types.ElicitResult(action="accept", content={"approve": True})
 NO = types.ElicitResult(action="accept", content={"approve": False})
 DECLINE = types.ElicitResult(action="decline")
@@ -51,3 +50,16 @@ async def call_once(client, name, arguments=None, *, responses=None, state=None)
     return await client.session.call_tool(
         name, arguments, input_responses=responses, request_state=state, allow_input_required=True
     )
+
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": NEW,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+    "mcp-protocol-version": NEW,
+}

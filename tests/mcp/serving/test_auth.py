@@ -11,8 +11,7 @@ import pytest
 from mcp import Client
 
 from tests.mcp.serving.authorization_server import AUDIENCE
-from tests.mcp.serving.kit import NEW
-from tests.mcp.serving.test_http import ENVELOPE, HEADERS
+from tests.mcp.serving.kit import ENVELOPE, HEADERS, NEW
 from toolkit import Catalog, Context, Dispatcher, Permissions
 from toolkit.errors import ToolkitWarning
 from toolkit.mcp import Auth, build_server, http_app

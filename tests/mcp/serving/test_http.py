@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.clocks import until
-from tests.mcp.serving.kit import MODES, NEW, OLD, YES, Person, text_of
+from tests.mcp.serving.kit import ENVELOPE, HEADERS, MODES, NEW, OLD, YES, Person, text_of
 from toolkit import Catalog, Context, Dispatcher
 from toolkit.mcp import Auth, http_app
 from toolkit.mcp.serving.strict_messages import has_wrong_id
@@ -24,15 +24,6 @@ from toolkit.mcp.serving.strict_messages import has_wrong_id
 pytestmark = pytest.mark.anyio
 
 TOKEN = "a-token-that-is-long-enough"
-ENVELOPE = {
-    "io.modelcontextprotocol/protocolVersion": NEW,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-HEADERS = {
-    "accept": "application/json, text/event-stream",
-    "content-type": "application/json",
-    "mcp-protocol-version": NEW,
-}
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.test_fast_path import find_disagreement
 from tests.properties.values import damaged
+from tests.properties.verdict_comparison import find_disagreement
 from toolkit import BadArgs, Tool
 
 

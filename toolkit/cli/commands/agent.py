@@ -11,8 +11,8 @@ from ..command import read_prompt, subcommand, target_argument
 from ..display.lines import describe_usage
 from ..exit_codes import RUN_EXITS
 from ..output import Output
-from .run_driver import RUN, open_driver
-from .saved_files import SavedFile, raise_if_interrupted, saved_file_options
+from ..run_driver import RUN, open_driver
+from ..saved_files import SavedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 

@@ -31,9 +31,9 @@ from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
+from ..saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 from ..targets import Target
 from ..user_extensions import open_extended_target
-from .saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 

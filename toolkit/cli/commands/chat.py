@@ -14,8 +14,8 @@ from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
 from ..interruptible_loop import unblock_on_interrupt
 from ..output import Output
-from .run_driver import RUN, RunDriver, open_driver
-from .saved_files import SavedFile, raise_if_interrupted, saved_file_options
+from ..run_driver import RUN, RunDriver, open_driver
+from ..saved_files import SavedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 
@@ -34,7 +34,7 @@ def command(output: Output, target: str, options: CallOptions, saved: SavedFile[
     with \\ continues on the next one. /name text is a skill. Standard input may be a file with prompts.
 
     You are asked before anything is changed. Ctrl-C breaks off the answer, and the conversation goes on; Ctrl-C at the
-    prompt ends it. --save keeps the conversation, and --resume continues it, also one of toolkit agent. Where nobody
+    prompt ends it. --save keeps the conversation, and --resume continues it, also one of toolkit agent. Where no person
     can be asked, the command says what waits, and the next line refuses it. The provider, the model and other options
     may come from your settings, as for toolkit agent, and so do MCP servers, whose tools the model gets beside those of
     TARGET.

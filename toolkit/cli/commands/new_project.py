@@ -20,7 +20,7 @@ from ..._plumbing.distribution import INSTALL, INSTALL_PLACE
 from ...errors import ToolkitError
 from ..command import subcommand
 from ..output import Output, to_safe_text
-from .templates import FILES
+from ..project_templates import FILES
 
 __all__ = ["ProjectError", "command", "make_project", "package_name"]
 

@@ -31,8 +31,8 @@ from ...durable.run_reports import (
 from ..command import SECONDS, read_prompt, subcommand
 from ..output import Output
 from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host
-from .run_decisions import read_answers, select_requests
-from .run_report import describe_report, describe_row, describe_worker_row
+from ..run_decisions import read_answers, select_requests
+from ..run_report import describe_report, describe_row, describe_worker_row
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost

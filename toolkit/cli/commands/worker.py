@@ -24,7 +24,7 @@ from ..exit_codes import INTERRUPTED
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..run_database import check_queue, database_option
-from .workloads import WorkerOptions, Workload, find_host, open_workload
+from ..workloads import WorkerOptions, Workload, find_host, open_workload
 
 __all__ = ["command"]
 

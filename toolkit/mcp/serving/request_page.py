@@ -1,9 +1,9 @@
 """
 The page on which a person answers a call that waits: `/mcp/requests/ID`.
 
-It shows the forms that elicitation would show, and reads them in the same way. The id cannot be guessed, and whoever
-has the address can read the request. The answer counts only with a token of the user who made the call, if the server
-has users: the model that passes the address on has no token.
+It shows the forms that elicitation would show, and reads them in the same way. The id cannot be guessed, and a person
+who has the address can read the request. The answer counts only with a token of the user who made the call, if the
+server has users: the model that passes the address on has no token.
 """
 
 from __future__ import annotations

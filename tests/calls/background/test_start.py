@@ -1,16 +1,15 @@
-"""**Detached calls:** any tool may be started in the background, with `job_output` and `job_stop` as `bash` has them."""
+"""Any tool may be started in the background, with `job_output` and `job_stop` as `bash` has them."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import threading
-import weakref
 from typing import Annotated
 
 import pytest
 
+from tests.calls.background.kit import read, start, wait_for_jobs
 from toolkit import (
     Agent,
     Approvals,
@@ -18,82 +17,20 @@ from toolkit import (
     Catalog,
     Context,
     Decision,
-    DefinitionError,
     Dispatcher,
     Permissions,
     Secret,
-    Session,
     Tool,
     ToolCall,
     ToolResult,
 )
 from toolkit.agent import ToolProgress
-from toolkit.builtin import end_shells, job_output_for, job_stop_for
+from toolkit.builtin import job_output_for, job_stop_for
 from toolkit.calls.background.jobs import find_jobs
-from toolkit.formats import anthropic, gemini, openai
 from toolkit.hooks import Deny, Proceed
 from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
-
-
-class Work:
-    """A tool that ends when it is told to, and what happened to it."""
-
-    def __init__(self) -> None:
-        self.may_end = asyncio.Event()
-        self.has_begun = asyncio.Event()
-        self.log: list[str] = []
-        self.catalog = Catalog(job_output_for(), job_stop_for())
-
-        @self.catalog.tool(background=True)
-        async def build(target: str, *, context: Context) -> dict[str, str]:
-            """
-            Build the program.
-
-            Args:
-                target: What to build.
-            """
-            self.log.append(f"begin {target}")
-            context.report(1, 2, "compiling")
-            self.has_begun.set()
-            try:
-                await self.may_end.wait()
-            except asyncio.CancelledError:
-                self.log.append(f"cancelled {target}")
-                raise
-            self.log.append(f"end {target}")
-            return {"built": target}
-
-
-@pytest.fixture
-def work():
-    """A tool, in no dispatcher yet."""
-    return Work()
-
-
-@pytest.fixture
-def session():
-    """A conversation, whose jobs end with the test."""
-    own = Session()
-    yield own
-    end_shells(own)
-
-
-async def start(dispatcher, session, target="app", **options):
-    """Start the tool in the background."""
-    return await dispatcher.call("build", {"target": target, "background": True}, session=session, **options)
-
-
-async def read(dispatcher, session, job="job_1", **arguments):
-    """Read a job as a model does."""
-    return (await dispatcher.call("job_output", {"job": job, **arguments}, session=session)).text
-
-
-async def wait_for_jobs(session):
-    """Wait for all jobs of the session."""
-    for job in find_jobs(session).all():
-        await asyncio.to_thread(job.wait, 20)
 
 
 async def test_the_model_gets_a_job_at_once_and_reads_it(work, session):
@@ -302,177 +239,6 @@ async def test_hooks_and_the_audit_log_see_the_whole_call(work, session, tmp_pat
     assert job.read() == "1/2 compiling\nafter"
 
 
-async def test_time_limits_hold(session):
-    """Time limits hold as for any call: the limit of an attempt, and that of the whole call."""
-    catalog = Catalog(job_output_for())
-
-    @catalog.tool(background=True, timeout_seconds=0.02)
-    async def slow() -> str:
-        """Take long."""
-        await asyncio.Event().wait()
-        return ""
-
-    @catalog.tool(background=True)
-    async def slower() -> str:
-        """Take longer."""
-        await asyncio.Event().wait()
-        return ""
-
-    async with Dispatcher(catalog) as dispatcher:
-        await dispatcher.call("slow", {"background": True}, session=session)
-        await dispatcher.call("slower", {"background": True}, session=session, timeout_seconds=0.05)
-        for job in ("job_1", "job_2"):
-            assert (await read(dispatcher, session, job, wait_seconds=20)).endswith(f"{job}: timeout")
-
-
-async def test_jobs_belong_to_their_session(work, session):
-    """Jobs are scoped by session: another one sees none of them, and cannot stop them."""
-    other = Session()
-    async with Dispatcher(work.catalog) as dispatcher:
-        await start(dispatcher, session)
-        assert (await dispatcher.call("job_output", {}, session=other)).text == "(no jobs)"
-        other_output = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
-        assert "there is no job 'job_1'; none was started" in other_output.text
-        misspelt = await dispatcher.call("job_output", {"job": "job1"}, session=session)
-        assert "known are: job_1" in misspelt.text
-        work.may_end.set()
-
-
-async def test_a_call_without_a_session_is_refused_with_the_remedy(work):
-    """A job without a session could never be read."""
-    async with Dispatcher(work.catalog) as dispatcher:
-        result = await dispatcher.call("build", {"target": "app", "background": True})
-    assert result.kind == "failed"
-    assert "a background job needs a session, and this call has none; pass `session=` with it" in result.text
-    assert work.log == []
-
-
-async def test_the_number_of_jobs_is_bounded(work, session):
-    """A session has at most twenty calls in the background; jobs that have ended make room."""
-    async with Dispatcher(work.catalog) as dispatcher:
-        for number in range(20):
-            assert (await start(dispatcher, session, str(number))).kind == "ok"
-        refused = await start(dispatcher, session, "one more")
-        assert refused.kind == "failed"
-        assert "20 jobs run already (job_1, job_2," in refused.text
-        await dispatcher.call("job_stop", {"job": "job_7"}, session=session)
-        assert (await start(dispatcher, session, "now")).metadata == {"job": "job_21"}
-
-
-async def test_jobs_hold_no_thread_that_another_call_needs(session):
-    """A sync tool in the background does not keep `job_stop` waiting, even if the dispatcher has one thread only."""
-    begun, catalog = threading.Event(), Catalog(job_output_for(), job_stop_for())
-
-    @catalog.tool(background=True)
-    def watch(*, context: Context) -> None:
-        """Watch."""
-        begun.set()
-        context.stop.wait(20)
-
-    async with Dispatcher(catalog, max_concurrency=1) as dispatcher:
-        await dispatcher.call("watch", {"background": True}, session=session)
-        await asyncio.to_thread(begun.wait, 20)
-        assert (await dispatcher.call("job_stop", {"job": "job_1"}, session=session)).text == "job_1: stopped"
-
-
-async def test_closing_the_dispatcher_ends_its_jobs(work, session):
-    """What happens to jobs when the dispatcher is closed: they are cancelled, and may clean up."""
-    async with Dispatcher(work.catalog) as dispatcher:
-        await start(dispatcher, session)
-        await work.has_begun.wait()
-    assert work.log == ["begin app", "cancelled app"]
-    assert [job.state() for job in find_jobs(session).all()] == ["stopped"]
-    assert dispatcher.settings.background_jobs == set()
-
-
-async def test_ending_the_session_ends_its_jobs(work, session):
-    """What happens to jobs when the session is closed: they are cancelled, those of other sessions go on."""
-    other = Session()
-    async with Dispatcher(work.catalog) as dispatcher:
-        await start(dispatcher, session, "mine")
-        await start(dispatcher, other, "theirs")
-        await work.has_begun.wait()
-        jobs = find_jobs(session)
-        await asyncio.to_thread(end_shells, session)
-        assert [job.state() for job in jobs.all()] == ["stopped"]
-        assert "cancelled mine" in work.log
-        assert "cancelled theirs" not in work.log
-
-
-def test_a_job_lives_on_between_sync_calls(session):
-    """A program without an event loop starts a job with one `call_sync`, and reads it with another."""
-    may_end = threading.Event()
-    catalog = Catalog(job_output_for(), job_stop_for())
-
-    @catalog.tool(background=True)
-    def fetch(page: int) -> str:
-        """Fetch a page."""
-        may_end.wait(20)
-        return f"page {page}"
-
-    dispatcher = Dispatcher(catalog)
-    dispatcher.call_sync("fetch", {"page": 3, "background": True}, session=session)
-    may_end.set()
-    assert dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session).text == (
-        "page 3\njob_1: done"
-    )
-    dispatcher.close()
-
-
-def test_a_job_ends_with_its_event_loop(work, session):
-    """A loop that is closed takes its calls with it, and the job says so."""
-
-    async def main():
-        await start(Dispatcher(work.catalog), session)
-
-    work.may_end, work.has_begun = asyncio.Event(), asyncio.Event()
-    asyncio.run(main())
-    (job,) = find_jobs(session).all()
-    assert (job.is_over, job.state()) == (True, "stopped")
-
-
-async def test_cancelling_the_caller_before_the_start_cancels_the_call(session):
-    """A caller that goes away while the call is still checked has started nothing."""
-    begun, catalog, log = asyncio.Event(), Catalog(), []
-
-    @catalog.tool(background=True)
-    async def work() -> None:
-        """Work."""
-        log.append("ran")
-
-    class Slow:
-        async def before(self, call):
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                log.append("cleaned up")
-
-    async with Dispatcher(catalog, hooks=[Slow()]) as dispatcher:
-        task = asyncio.ensure_future(dispatcher.call("work", {"background": True}, session=session))
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert log == ["cleaned up"]
-
-
-async def test_nothing_is_left_of_a_job_that_has_ended(work):
-    """Nothing leaks: neither the session nor the tasks of its jobs outlive them."""
-    own, tasks_before = Session(), asyncio.all_tasks()
-    async with Dispatcher(work.catalog) as dispatcher:
-        await start(dispatcher, own)
-        work.may_end.set()
-        await wait_for_jobs(own)
-        job_table = weakref.ref(own.state["toolkit.jobs"])
-        del own
-        await asyncio.sleep(0)
-        gc.collect()
-        assert job_table() is None
-        assert dispatcher.settings.background_jobs == set()
-    assert asyncio.all_tasks() == tasks_before
-
-
 async def test_a_batch_goes_on_while_a_job_runs(work, session):
     """A call in the background does not hold up the calls after it, with any facts of its tool."""
     async with Dispatcher(work.catalog) as dispatcher:
@@ -518,87 +284,6 @@ async def test_a_failure_is_read_like_any_result(session):
         text = await read(dispatcher, session, wait_seconds=20)
     assert "no such thing" in text
     assert text.endswith("job_1: failed")
-
-
-# The schema.
-
-PROPERTY = {
-    "type": "boolean",
-    "description": "Return at once, with the name of a job for `job_output` and `job_stop`.",
-    "default": False,
-}
-
-
-def test_the_parameter_is_in_the_schema_of_every_provider(work):
-    """Provider schemas are right: the parameter is a boolean that may be left out."""
-    tool = work.catalog["build"]
-    assert tool.schema["properties"]["background"] == PROPERTY
-    assert tool.schema["required"] == ["target"]
-    assert tool.definition["facts"]["background"] is True
-    assert tool.output_schema is None  # the name of a job is no `dict[str, str]`
-    names = [definition for definition in anthropic.definitions(work.catalog) if definition["name"] == "build"]
-    assert names[0]["input_schema"]["properties"]["background"]["type"] == "boolean"
-    for form in (openai, gemini):
-        assert "background" in json.dumps(form.definitions(work.catalog))
-
-
-def test_a_function_never_gets_the_parameter():
-    """The function stays as it is: positional parameters, `*args` and `**kwargs` do not see the new one."""
-    got = []
-
-    def any_kind(a: int, /, *rest: int, **more: str) -> None:
-        """Take anything."""
-        got.append((a, rest, more))
-
-    catalog = Catalog(job_output_for())
-    catalog.add(Tool.described(any_kind, background=True))
-    dispatcher, session = Dispatcher(catalog), Session()
-    dispatcher.call_sync("any_kind", {"a": 1, "rest": [2], "x": "y", "background": False})
-    dispatcher.call_sync("any_kind", {"a": 1, "background": True}, session=session)
-    dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session)
-    assert got == [(1, (2,), {"x": "y"}), (1, (), {})]
-    dispatcher.close()
-
-
-def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
-    """Any tool may be started in the background, also one whose schema was written by hand."""
-    got = []
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
-    handler = Tool.from_schema("handler", "Handle.", schema, got.append, background=True)
-
-    def typed(a: int = 0) -> None:
-        """Take a number."""
-        got.append(a)
-
-    dispatcher = Dispatcher(Catalog(handler, Tool.described(typed, schema=schema, background=True), job_output_for()))
-    assert "background" not in schema["properties"]
-    assert handler.schema["properties"]["background"] == PROPERTY
-    for number, name in enumerate(("handler", "typed"), 1):
-        started = dispatcher.call_sync(name, {"a": number, "background": True}, session=session)
-        assert started.metadata == {"job": f"job_{number}"}
-        dispatcher.call_sync("job_output", {"job": f"job_{number}", "wait_seconds": 20}, session=session)
-    assert got == [{"a": 1}, 2]
-    dispatcher.close()
-
-
-def test_a_parameter_of_that_name_is_refused():
-    """Bad input gets an error that names the thing, the place and the remedy."""
-
-    def mine(background: bool) -> None:
-        """Do."""
-
-    with pytest.raises(DefinitionError, match=r"mine: the fact `background` adds a parameter .* rename yours"):
-        Tool.described(mine, background=True)
-    with pytest.raises(DefinitionError, match=r"tool `x`: the fact `background` adds a parameter"):
-        Tool.from_schema("x", "X.", {"properties": {"background": {}}}, print, background=True)
-
-
-@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
-def test_a_schema_that_might_refuse_the_parameter_is_refused(keyword):
-    """A call that sets it could fail the check, and the author is told which keyword."""
-    schema = {"type": "object", keyword: [{"properties": {}, "additionalProperties": False}]}
-    with pytest.raises(DefinitionError, match=rf"adds a property `background` .* `{keyword}` might refuse"):
-        Tool.from_schema("x", "X.", schema, print, background=True)
 
 
 async def test_an_agent_starts_a_job_and_reads_it_in_a_later_turn(work):

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.cli.commands.run_report import describe_report, describe_row
+from toolkit.cli.run_report import describe_report, describe_row
 from toolkit.durable.journal.records import EventRow, RunRow, StepRow
 from toolkit.durable.run_reports import RunReport, describe_key
 

@@ -16,13 +16,13 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from ...approvals import SQLiteApprovals
-from ...storage.shared_files import write_atomically
-from ..approval_prompt import InterruptiblePrompt
-from ..command import FILE
-from ..exit_codes import INTERRUPTED
-from ..failures import Failure
-from ..output import Body
+from ..approvals import SQLiteApprovals
+from ..storage.shared_files import write_atomically
+from .approval_prompt import InterruptiblePrompt
+from .command import FILE
+from .exit_codes import INTERRUPTED
+from .failures import Failure
+from .output import Body
 
 __all__ = ["SavedFile", "SavedKind", "raise_if_interrupted", "saved_file_options"]
 

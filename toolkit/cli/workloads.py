@@ -17,23 +17,23 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...agent import Agent
-from ...catalogs.views import CatalogView
-from ...dispatcher import Dispatcher
-from ...settings.records import shown_value
-from ...spec import Tool
-from ...testing.load_target import catalog_of, load_object
-from ..call_policy import CallOptions, load_resources
-from ..failures import Failure
-from ..interruptible_loop import run_coroutine
-from ..output import Output
-from ..run_database import find_database
-from ..targets import is_code, list_module_values, split_targets
+from ..agent import Agent
+from ..catalogs.views import CatalogView
+from ..dispatcher import Dispatcher
+from ..settings.records import shown_value
+from ..spec import Tool
+from ..testing.load_target import catalog_of, load_object
+from .call_policy import CallOptions, load_resources
+from .failures import Failure
+from .interruptible_loop import run_coroutine
+from .output import Output
+from .run_database import find_database
 from .run_driver import open_agent
+from .targets import is_code, list_module_values, split_targets
 
 if TYPE_CHECKING:  # they load the engine
-    from ...durable import DurableAgent, DurableHost
-    from ...flows import Flow
+    from ..durable import DurableAgent, DurableHost
+    from ..flows import Flow
 
 __all__ = ["WorkerOptions", "Workload", "find_host", "open_workload"]
 
@@ -58,8 +58,8 @@ class WorkerOptions:
 @contextlib.contextmanager
 def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterator[Workload]:
     """Yield the object that works on runs, until the end of the block. The caller closes it."""
-    from ...durable import DurableAgent, DurableHost
-    from ...flows import Flow
+    from ..durable import DurableAgent, DurableHost
+    from ..flows import Flow
 
     flows, has_more = _find_flows(target)
     value = _load_worker(target) if has_more else flows
@@ -82,7 +82,7 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
 
 def find_host(workload: Workload) -> DurableHost:
     """Return the host of *workload*, which may be a host itself."""
-    from ...durable import DurableAgent
+    from ..durable import DurableAgent
 
     return workload.host if isinstance(workload, DurableAgent) else workload
 
@@ -115,7 +115,7 @@ def _find_flows(target: str) -> tuple[Sequence[Agent[Any] | Flow[Any]], bool]:
 
     An agent that the module has works on its runs, with its flows. Then no agent is made.
     """
-    from ...flows import Flow
+    from ..flows import Flow
 
     if ":" in target or not is_code(target) or len(split_targets(target)) > 1:
         return (), True
@@ -131,7 +131,7 @@ def _find_flows(target: str) -> tuple[Sequence[Agent[Any] | Flow[Any]], bool]:
 
 def _refuse_data(target: str, value: object) -> None:
     """Raise `Failure` if *value* is plain data or a list, in which there is something that cannot work on runs."""
-    from ...flows import Flow
+    from ..flows import Flow
 
     if isinstance(value, (list, tuple)):
         others = [type(part).__name__ for part in value if not isinstance(part, (Agent, Flow))]
@@ -150,7 +150,7 @@ def _make_durable(
     parts: Sequence[Agent[Any] | Flow[Any]], options: WorkerOptions, *, resources: Mapping[Any, Any] | None
 ) -> Workload:
     """Return what works on the runs of an agent and of flows, each with *resources*, in the database of the options."""
-    from ...durable import DurableAgent, DurableHost, RunLimits
+    from ..durable import DurableAgent, DurableHost, RunLimits
 
     agents = [part for part in parts if isinstance(part, Agent)]
     if len(agents) > 1:
@@ -176,7 +176,7 @@ def _close_if_refused(workload: Workload) -> Iterator[None]:
 
 def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:
     """Raise `Failure` if an option contradicts the target, which has a database and a queue of its own."""
-    from ...durable.database_address import resolve_address
+    from ..durable.database_address import resolve_address
 
     if options.database is not None and resolve_address(options.database) != host.database:
         raise Failure(

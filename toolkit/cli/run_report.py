@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from ..._plumbing.wording import format_count
-from ...durable.journal.records import EventRow, RunRow, WorkerRow
-from ...durable.run_reports import (
+from .._plumbing.wording import format_count
+from ..durable.journal.records import EventRow, RunRow, WorkerRow
+from ..durable.run_reports import (
     FLOW,
     RunReport,
     describe_key,
@@ -27,8 +27,8 @@ from ...durable.run_reports import (
     read_requests,
     shorten,
 )
-from ..display.lines import format_duration
-from ..output import to_safe_text
+from .display.lines import format_duration
+from .output import to_safe_text
 
 __all__ = ["describe_report", "describe_row", "describe_worker_row"]
 
@@ -92,7 +92,7 @@ def _describe_event(report: RunReport, event: EventRow) -> Text:
 
 
 def _describe_flow_event(event: EventRow) -> Text:
-    from ...flows.story import tell_events  # here, because it loads all of the flows
+    from ..flows.story import tell_events  # here, because it loads all of the flows
 
     (told,) = tell_events([event])
     return _line(str(told), format_duration(told.seconds) if told.seconds else "")

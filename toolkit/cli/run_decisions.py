@@ -9,17 +9,17 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ...approvals.answers import find_answer_problems
-from ...decisions import ApprovalRequest
-from ...durable.errors import DurableError
-from ...durable.journal.records import RunRow
-from ...durable.journal.run_journal import Journal
-from ...durable.run_reports import format_time, iterate_runs, read_requests
-from ...errors import BadArgs, Problem, find_nearest
-from ...questions import DECLINED
-from ..argument_values import arguments_of
-from ..exit_codes import EXITS
-from ..failures import Failure
+from ..approvals.answers import find_answer_problems
+from ..decisions import ApprovalRequest
+from ..durable.errors import DurableError
+from ..durable.journal.records import RunRow
+from ..durable.journal.run_journal import Journal
+from ..durable.run_reports import format_time, iterate_runs, read_requests
+from ..errors import BadArgs, Problem, find_nearest
+from ..questions import DECLINED
+from .argument_values import arguments_of
+from .exit_codes import EXITS
+from .failures import Failure
 
 __all__ = ["read_answers", "select_requests"]
 

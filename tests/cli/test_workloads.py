@@ -6,39 +6,11 @@ import asyncio
 
 import pytest
 
+from tests.cli.flow_module import FLOWS
 from toolkit.cli.call_policy import CallOptions
-from toolkit.cli.commands.workloads import WorkerOptions, find_host, open_workload
 from toolkit.cli.output import Output
 from toolkit.cli.settings_options import load_command_settings
-
-FLOWS = """\
-from dataclasses import dataclass
-
-from toolkit.flows import Flow
-
-
-@dataclass
-class Plan:
-    file: str
-
-
-@dataclass
-class Released:
-    file: str
-
-
-release, check = Flow("release"), Flow("check")
-
-
-@release.step(destructive=True)
-def publish(plan: Plan) -> Released:
-    return Released(plan.file)
-
-
-@check.step(read_only=True)
-def look(plan: Plan) -> Released:
-    return Released(plan.file)
-"""
+from toolkit.cli.workloads import WorkerOptions, find_host, open_workload
 
 TOOLS = """
 

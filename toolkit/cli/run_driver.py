@@ -8,26 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...agent import Agent, Done, Run
-from ...approvals import Approvals
-from ...builders import build_agent, build_provider, find_instructions
-from ...decisions import Decision
-from ...errors import ProviderError
-from ...providers.base import Provider
-from ...providers.messages import AssistantMessage, UserMessage
-from ...providers.scripted import ScriptedProvider
-from ...steps.expense import Expense
-from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
-from ..call_policy import CallOptions, dispatcher_for, resources_of_call
-from ..display.agent_display import AgentDisplay
-from ..exit_codes import RUN_EXITS
-from ..failures import Failure
-from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
-from ..output import Output
-from ..settings_options import note_instructions
-from ..targets import Target
-from ..user_extensions import open_extended_target
+from ..agent import Agent, Done, Run
+from ..approvals import Approvals
+from ..builders import build_agent, build_provider, find_instructions
+from ..decisions import Decision
+from ..errors import ProviderError
+from ..providers.base import Provider
+from ..providers.messages import AssistantMessage, UserMessage
+from ..providers.scripted import ScriptedProvider
+from ..steps.expense import Expense
+from .approval_prompt import InterruptiblePrompt, confirm, make_prompt
+from .call_policy import CallOptions, dispatcher_for, resources_of_call
+from .display.agent_display import AgentDisplay
+from .exit_codes import RUN_EXITS
+from .failures import Failure
+from .interruptible_loop import InterruptibleLoop, open_interruptible_loop
+from .output import Output
 from .saved_files import SavedFile, SavedKind
+from .settings_options import note_instructions
+from .targets import Target
+from .user_extensions import open_extended_target
 
 __all__ = ["RUN", "RunDriver", "open_agent", "open_driver"]
 

@@ -1,0 +1,21 @@
+"""What the tests of tools with `thread="caller"` share."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
+from toolkit.dispatcher import Dispatcher
+
+
+@contextlib.contextmanager
+def dispatching(catalog, **options):
+    """A dispatcher, closed at the end."""
+    with contextlib.closing(Dispatcher(catalog, **options)) as dispatcher:
+        yield dispatcher
+
+
+def in_thread(work):
+    """What *work* returns in a thread of its own, or raises there."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result(30)
