@@ -60,7 +60,7 @@ ORDER = {
     "providers": "messages prices base input_parts services model_names http/ wire streams remote anthropic bedrock gemini openai openai_responses vertex scripted creation fallback __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
-    "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders variable_values table_files named_files files inline_code loaded_files computed_options data_flows project_files written_scripts unknown_programs check __init__",
+    "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders variable_values table_files named_files files harmful_code inline_code loaded_files computed_options project_files input_programs data_flows written_scripts unknown_programs check __init__",
     "safety/shell": "records braces words nodes expansions heredocs simple_commands tree prefix_programs getopt known_input sed_scripts shell_builtins wrappers composed_texts evaluation outline_words outline parser __init__",
     "sandbox": "launcher/ base recheck seccomp system_paths visible_files bubblewrap landlock probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
