@@ -60,6 +60,12 @@ def test_other_words_run(line):
     assert check_command(line) is None
 
 
+@pytest.mark.parametrize("unit", ["-a", "delete-", "a:", "_drop", "--", "secret-", "access-token:"])
+def test_no_long_word_takes_long(unit):
+    """Several readings of one word would double with each part."""
+    assert check_command(f"launcher x delete{unit * 500}1") is None
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -63,7 +63,7 @@ _CALL = re.compile(
 # Subcommands and options that say what cannot be taken back: `cdk destroy`, `prisma migrate reset`, `topics --delete`.
 _DESTROYS = re.compile(
     r"(?!no-)(?:[a-z]+[.:_-])*(?:delete|del|destroy|drop|purge|wipe|erase|obliterate|nuke|expunge|truncate|flush|reset"
-    r"|terminate|teardown|decommission|undeploy|unpublish|yank|downgrade|rollback|undo)(?:[:_-][a-z-]+)*|fresh|rb"
+    r"|terminate|teardown|decommission|undeploy|unpublish|yank|downgrade|rollback|undo)(?:[:_-][a-z]+)*|fresh|rb"
 )
 _SHOWS_SECRETS = re.compile(
     r"(?:[a-z]+[:-])*(?:secrets?|passwords?|credentials?|access-tokens?|api-?keys?|get-token|auth[:-]token)(?:[:-][a-z]+)*"
