@@ -17,6 +17,7 @@ __all__ = ["is_glob", "may_overlap", "regex_of"]
 
 _GLOB = re.compile(r"[*?\[]")
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
+_TOKEN_OUTSIDE_CLASS = re.compile(r"\*+|.", re.DOTALL)
 _CLASSES = {
     "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "lower": "a-z", "upper": "A-Z", "punct": "!-/:-@[-`{-~",
     "space": r"\s", "blank": r" \t", "word": r"\w", "xdigit": "0-9a-fA-F", "print": " -~", "graph": "!-~",
@@ -64,6 +65,8 @@ def may_overlap(glob: str, pattern: str, *, dots: bool = False, must_be_specific
     left, right = _tokens(glob), _tokens(pattern)
     if not left or not right or not (_may_be_equal(left[0], right[0]) and _may_be_equal(left[-1], right[-1])):
         return False
+    if sum(token is not None for token in left) > _MAX_LETTERS:
+        return False
     if must_be_specific and (ending := _only_ending(glob)) and pattern.lstrip("*?") != ending:
         return False
     return _have_common_name(left, right, is_specific=not must_be_specific)
@@ -107,6 +110,7 @@ def _have_common_name(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is
 
 _END = ""
 _MAX_CLASS_CHARS = 5
+_MAX_LETTERS = 255  # No file system has longer names.
 
 
 def _says_letter(token: _Token) -> bool:
@@ -128,7 +132,9 @@ def _may_be_equal(left: _Token, right: _Token) -> bool:
 
 @lru_cache(maxsize=2048)
 def _tokens(glob: str) -> tuple[_Token, ...]:
-    return tuple(_parse_token(text) for text in _TOKEN.findall(glob))
+    *with_classes, rest = glob.rsplit("]", 1)  # A `[` in the rest is never closed.
+    texts = [text for part in with_classes for text in _TOKEN.findall(f"{part}]")]
+    return tuple(map(_parse_token, [*texts, *_TOKEN_OUTSIDE_CLASS.findall(rest)]))
 
 
 def _parse_token(text: str) -> _Token:

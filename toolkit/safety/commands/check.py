@@ -47,6 +47,7 @@ _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
 _MAY_RUN = "may run a command that "
+_TOO_DEEP = Danger("ask", f"{_MAY_RUN}is nested too deeply to look at")
 _TOO_MANY = Danger("ask", "can mean too many things to look at all of them")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
@@ -84,6 +85,9 @@ def _default_files() -> CommandFiles:
 
 
 def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
+    if level > _MAX_SCRIPT_DEPTH:
+        yield from ((command.source, _TOO_DEEP) for command in script.commands[:1])
+        return
     yield from script_dangers(script)
     for command in find_computed_options(script):
         yield (
@@ -95,22 +99,21 @@ def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterat
         folders = folders_of(script.commands, lambda word: fill_in_text(word, values))
     except TooManyFolders as problem:
         yield script.commands[0].source, Danger("ask", str(problem))
-        return
+        folders = ("",)
     dangers = list(_command_dangers(script, values, folders, files))
     yield from dangers
     if any(danger is _TOO_MANY for _, danger in dangers):
         return  # to look at the rest would take as long
     yield from _redirection_dangers(script, values, folders, files)
     for command, outcome in find_runs_of_written_files(script):
-        if not isinstance(outcome, WrittenText):
-            yield command.source, outcome
-        elif level < _MAX_SCRIPT_DEPTH:
+        if isinstance(outcome, WrittenText):
             yield from _text_dangers(command, outcome.text, files, level)
-    if level < _MAX_SCRIPT_DEPTH:
-        yield from _possible_dangers(script, files, level)
-        for command in script.commands:
-            for text in _fill_in_input(command):
-                yield from _text_dangers(command, text, files, level)
+        else:
+            yield command.source, outcome
+    yield from _possible_dangers(script, files, level)
+    for command in script.commands:
+        for text in _fill_in_input(command):
+            yield from _text_dangers(command, text, files, level)
 
 
 def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
@@ -125,6 +128,9 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
     for command in find_changed_words(script):
         yield command.source, Danger("ask", f"{_MAY_RUN}is only worked out when it runs")
     for command, possible in find_possible_scripts(script):
+        if possible is None:
+            yield command.source, Danger("ask", f"{_MAY_RUN}is among too many to look at")
+            return
         is_shell = any(first.name in SHELLS for first in possible.commands[:1])
         for _, danger in _find_dangers(possible, files, level + 1):
             if danger.word == "deny" or is_shell or danger.why.startswith(_MAY_RUN):

@@ -40,8 +40,9 @@ __all__ = [
     "uses_raw_device",
 ]
 
-_MAX_COMMANDS = 30
 _MAX_READINGS = 3_000
+_MAX_POSSIBLE = 10_000
+_MAX_CHARACTERS = 200_000
 _MAX_LEVEL = 3
 # The words of these programs are names of programs, or texts for people.
 _NAMING = frozenset({
@@ -79,20 +80,28 @@ _MAX_SUBCOMMANDS = 3
 
 def find_possible_commands(script: Script, level: int = 0) -> Iterator[SimpleCommand]:
     """Yield the commands that unknown programs may run, also those that they run through each other."""
-    for _, possible in _find_possible(script):
+    for command, possible in _find_possible(script):
+        if possible is None or level > _MAX_LEVEL:
+            yield replace(command, words=("$x",), plain=("$x",), literal=(False,))
+            return
         if isinstance(possible, SimpleCommand):
             yield possible
             continue
         for parsed in _parse(possible):
             yield from (inner for inner in parsed.commands if inner.literal[0])
-            if level < _MAX_LEVEL:
-                yield from find_possible_commands(parsed, level + 1)
+            yield from find_possible_commands(parsed, level + 1)
 
 
-def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Script]]:
-    """Yield each unknown program with a script that it may run, if that begins with a known program."""
+def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Script | None]]:
+    """
+    Yield each unknown program with a script that it may run, if that begins with a known program.
+
+    None stands for the rest of the scripts if they are too many to look at.
+    """
     for command, possible in _find_possible(script):
-        if isinstance(possible, str):
+        if possible is None:
+            yield command, None
+        elif isinstance(possible, str):
             yield from ((command, parsed) for parsed in _parse(possible))
         elif _is_known(possible.name):
             words = zip(possible.words, possible.literal, strict=True)
@@ -136,13 +145,30 @@ def uses_raw_device(command: SimpleCommand) -> bool:
     return any(danger is not None and danger.word == "deny" for danger in dangers)
 
 
-def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str]]:
+def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str | None]]:
+    """Yield what the unknown programs may run, and None where that is too much to look at."""
+    count = characters = 0
+    for command, reading in _find_readings(script):
+        count += 1
+        for possible in _find_among_words(reading) if isinstance(reading, SimpleCommand) else [reading]:
+            count += 1
+            if isinstance(possible, str):
+                characters += len(possible)
+            elif _is_known(possible.name):
+                characters += sum(map(len, possible.words))
+            if count > _MAX_POSSIBLE or characters > _MAX_CHARACTERS:
+                yield command, None
+                return
+            yield command, possible
+
+
+def _find_readings(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str]]:
+    """Yield each unknown program with its possible words, and each value that a variable is set to."""
     values = None
-    count = 0
     for command in script.commands:
         for setting in command.assignments:
-            if setting.is_literal:
-                yield from ((command, text) for text in [setting.value] if text.strip())
+            if setting.is_literal and setting.value.strip():
+                yield command, setting.value
         program = command if command.name in _TAKES_VARIABLES else _find_unknown(command)
         if command.name in script.functions or program is None:
             continue
@@ -156,13 +182,7 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
         if command.gets_words_from_input and command.wrapper is not None:
             sources = [words for source in command.wrapper.fed_by for words in (source, _without_variables(source))]
             readings += [program.with_words((program.words[0], *source.plain[1:])) for source in sources]
-        count += len(readings)
-        if count > _MAX_READINGS:
-            # The line means too many things to look at all of them, so the program may run anything.
-            yield command, replace(command, words=("$x",), plain=("$x",), literal=(False,))
-            return
-        for reading in readings:
-            yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
+        yield from ((command, reading) for reading in readings)
 
 
 def _parse(text: str) -> Iterator[Script]:

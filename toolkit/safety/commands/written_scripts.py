@@ -85,7 +85,6 @@ _LEAVES_LANGUAGE = re.compile(
 _EXPANSION = re.compile(r"`[^`]*`|\$\{[^{}]*\}|\$\([^()]*\)|\$\w+|[$`].*[)}`]|\$\W|[$`]", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _MAX_BRACES = 4
-_TANGLED_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
 _ON_PATH = re.compile(r"(?:.*/)?s?bin/[^/]+")
 
@@ -198,7 +197,9 @@ def _names_of(target: str, *, may_split: bool) -> Iterator[str]:
 def _expand_braces(word: str, depth: int = 0) -> Iterator[str]:
     match = _BRACES.search(word)
     if match is None or depth == _MAX_BRACES:
-        yield _last_name(_TANGLED_BRACES.sub("*", word))
+        before, _, rest = word.partition("{")
+        inside, _, after = rest.rpartition("}")
+        yield _last_name(f"{before}*{after}" if "," in inside else word)
         return
     for part in ["*"] if ".." in match[1] else match[1].split(","):
         yield from _expand_braces(word[: match.start()] + part + word[match.end() :], depth + 1)

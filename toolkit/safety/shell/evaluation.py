@@ -111,7 +111,8 @@ def _runs_as_number(value: str) -> bool:
 
     Bash runs this substitution if it uses the value as a number or a name.
     """
-    for begins in _OPENS_SUBSCRIPT.finditer(value):
+    begins = _OPENS_SUBSCRIPT.search(value)
+    while begins is not None:
         depth = 1
         for match in _IN_SUBSCRIPT.finditer(value, begins.end()):
             sign = match.group()
@@ -122,6 +123,8 @@ def _runs_as_number(value: str) -> bool:
             depth += (sign == "[") - (sign == "]") + (sign in "'\"\\") * len(value)
             if not depth:
                 break
+        # The subscripts inside were looked at with this one.
+        begins = None if depth else _OPENS_SUBSCRIPT.search(value, match.end())
     return False
 
 
