@@ -55,7 +55,7 @@ ORDER = {
     "openapi": "documents files patterns discriminators schemas parameters requests servers credentials calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements visibility judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
-    "policies": "redaction credentials log_masks audit classify costs retry __init__",
+    "policies": "redaction credentials log_masks secret_patterns audit classify costs retry __init__",
     "processes": "child child_thread __init__",
     "providers": "messages prices base input_parts services model_names http/ wire streams remote anthropic bedrock gemini openai openai_responses vertex scripted creation fallback __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",

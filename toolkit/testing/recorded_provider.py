@@ -18,11 +18,11 @@ from typing import Any, Self, TypeAlias
 from .._plumbing.versioned_json import remove_version
 from .._plumbing.wording import MASK, format_count
 from ..approvals.comparisons import equals_except_masks
-from ..builtin.memory.notes import SECRET_PATTERNS
 from ..calls.approval.case import mask_secrets
 from ..errors import BadArgs, ProviderError
 from ..policies.credentials import list_variable_secrets
 from ..policies.redaction import Redaction, RedactionRule
+from ..policies.secret_patterns import SECRET_PATTERNS
 from ..providers.base import Provider, Reply, Request, StreamEvent, StructuredProvider
 from ..providers.messages import AssistantMessage, Message, ToolMessage
 from ..providers.scripted import ScriptedProvider

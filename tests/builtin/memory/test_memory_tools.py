@@ -6,7 +6,7 @@ import pytest
 
 from toolkit import Catalog, Decision, Dispatcher, Permissions, Session
 from toolkit.builtin import MemoryFolder, MemoryNote, memory_tools
-from toolkit.builtin.memory.notes import find_secret
+from toolkit.policies.secret_patterns import find_secret
 
 
 class DictStore:

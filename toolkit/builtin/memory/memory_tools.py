@@ -17,10 +17,11 @@ from ...catalogs.search import Document, Index
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem, ToolError, find_nearest
+from ...policies.secret_patterns import find_secret
 from ...results import ToolCall
 from ...spec import Tool
 from .memory_folder import MemoryFolder
-from .notes import MemoryNote, MemoryStore, check_note_name, find_secret
+from .notes import MemoryNote, MemoryStore, check_note_name
 
 __all__ = ["memory_tools"]
 
