@@ -11,7 +11,7 @@ import pytest
 import toolkit
 
 MAX_MODULES = 90
-MAX_LINES = 14_800
+MAX_LINES = 14_900
 """What one good call of a plain function may load of this package."""
 
 EXPORTS = [

@@ -46,7 +46,7 @@ ORDER = {
     "formats": "base schemas/ responses call_ids media result_content anthropic bedrock gemini mcp openai mistral ollama openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "injected_types tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
-    "hooks": "recording base events cache log loop_guard rate_limit shell/ stats __init__",
+    "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "inspector": "event_log call_rows live_runs history audit_history guard tool_views api_requests run_database approval_desk flow_views run_desk application __init__",
     "mcp": "importing/ sdk serving/ __init__",

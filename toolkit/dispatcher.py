@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ._lazy_names import LazyModule
-from .calls.argument_check import find_refusal
 from .calls.call_copies import UnreadableMetadata, check_call_keywords, copy_batch, copy_call
 from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
@@ -27,7 +25,8 @@ from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
 from .context import Progress
-from .errors import DefinitionError, UnknownTool
+from .errors import DefinitionError
+from .hooks.base import SpanRecorder, current_recording, find_recorders
 from .results import ToolCall, ToolResult
 from .session import Session, check_session
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from .calls.background import detached_calls, jobs
     from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
-    from .hooks.recording import SpanRecorder
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
 else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background
@@ -99,6 +97,7 @@ class Dispatcher(TypedCalls):
         self._planner = Planner(catalog, settings)
         self._plans_by_name = self._planner.plans_by_name
         self._is_closed = False
+        self._recorded: tuple[list[SpanRecorder], Dispatcher] | None = None
         self._owns_threads = source is None
         if source is None:
             self._background = BackgroundLoop(cleanup_seconds=settings.cleanup_seconds)
@@ -168,6 +167,9 @@ class Dispatcher(TypedCalls):
         """
         if session is not None and type(session) is not Session:  # a quick answer for nearly all calls
             check_session(session)
+        if current_recording.get() is not None and (hooks := self.settings.chain.leave_out_own(find_recorders())):
+            more: Any = {"resources": resources, "timeout_seconds": timeout_seconds, "request_id": request_id}
+            return self._recorded_by(hooks).call(name, arguments, id=id, session=session, principal=principal, **more)
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and unstarted.is_under_trio():
             call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers)
@@ -192,6 +194,12 @@ class Dispatcher(TypedCalls):
         if not plan.may_detach:
             return run_call(frame)
         return detached_calls.run_or_detach(frame, self.settings)
+
+    def _recorded_by(self, recorders: list[SpanRecorder]) -> Dispatcher:
+        """Return a dispatcher whose calls *recorders* record too: a tool that they record has called this one."""
+        if self._recorded is None or self._recorded[0] != recorders:
+            self._recorded = recorders, self.extended(hooks=recorders)
+        return self._recorded[1]
 
     # Running several calls.
 
@@ -305,16 +313,7 @@ class Dispatcher(TypedCalls):
             BadArgs: The arguments do not fit the tool.
         """
         call = copy_call(name, arguments, None, session, principal, self.settings.call_numbers)
-        plan = self._planner.find(call.name)
-        if plan is None:
-            raise UnknownTool(call.name, self.catalog.names())
-        frame = CallFrame.of(plan, call)
-        refusal = await find_refusal(frame)  # this also repairs the arguments, as a real call would
-        if refusal is not None:
-            refusal.unwrap()
-        judgement = await self.settings.judges.judge(plan.tool, plan.names, call, frame.decoded)
-        warnings = self.settings.judges.warnings(self.catalog, judgement.request)
-        return replace(judgement.verdict, warnings=warnings, cost=judgement.request.cost)
+        return await unstarted.explain_verdict(call, self._planner.find(call.name), self.catalog, self.settings)
 
     # Running calls from code without an event loop.
 

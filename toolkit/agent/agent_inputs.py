@@ -20,7 +20,7 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import DuplicateTool
 from ..formats.base import SEARCH_TOOL_NAME
-from ..hooks.recording import SpanRecorder, find_recorders
+from ..hooks.base import SpanRecorder, find_recorders
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from typing_extensions import TypedDict
 
 from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
-from ..hooks.recording import SpanRecorder
+from ..hooks.base import SpanRecorder
 from ..permissions.modes import Mode
 from ..providers.base import Provider, StructuredProvider
 from ..session import Session

@@ -24,7 +24,7 @@ from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.time_limits import await_with_limit
 from ..context import Progress
 from ..errors import ToolError, ToolkitError
-from ..hooks.base import Chain, Step
+from ..hooks.base import Chain, SpanRecorder, Step
 from ..policies.redaction import Redaction, RedactionRule
 from ..values.text_limits import TextLimit
 from ..verdicts import allow_any_call
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..functions.checker import Validation
-    from ..hooks.recording import SpanRecorder
     from ..permissions.judge import CallGate, SupportsJudge
     from ..permissions.judgement import CallJudges
     from ..policies import classify, retry

@@ -1,5 +1,5 @@
 """
-Calls that are never started: the tool was not found, the call was held back or skipped, or it is awaited under trio.
+Calls that are never started: those of unknown tools, and those that are held back, skipped, explained or refused.
 
 After-hooks still see their results. The results are masked, cut to size and written down like any other result.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,10 @@ from ..catalogs.views import CatalogView
 from ..errors import UnknownTool, find_nearest
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
+from ..verdicts import Verdict
+from .argument_check import find_refusal
 from .call_events import tell_refused_call, tell_unstarted_call
+from .call_frame import CallFrame
 from .error_results import build_hook_error_result
 from .kept_outputs import is_output_reader
 from .plan import CallPlan
@@ -24,7 +28,14 @@ from .propagation import must_propagate
 from .settings import Settings
 from .truncation import keep_full_text, truncate_result
 
-__all__ = ["TRIO_REFUSAL", "finish_unknown", "finish_unstarted", "is_under_trio", "refuse_under_trio"]
+__all__ = [
+    "TRIO_REFUSAL",
+    "explain_verdict",
+    "finish_unknown",
+    "finish_unstarted",
+    "is_under_trio",
+    "refuse_under_trio",
+]
 
 _MAX_SUGGESTIONS = 20
 _MAX_FITTING = 3
@@ -55,6 +66,19 @@ async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Setting
     advice = "Call one of these tools, or one of those you were given." if fitting else None
     result = ToolResult.failure("not_found", f"{error}{fitting}", cause=error, advice=advice)
     return await finish_unstarted(call, result, None, settings)
+
+
+async def explain_verdict(call: ToolCall, plan: CallPlan | None, catalog: CatalogView, settings: Settings) -> Verdict:
+    """Return what decides about *call*, and why."""
+    if plan is None:
+        raise UnknownTool(call.name, catalog.names())
+    frame = CallFrame.of(plan, call)
+    refusal = await find_refusal(frame)  # this also repairs the arguments, as a real call would
+    if refusal is not None:
+        refusal.unwrap()
+    judgement = await settings.judges.judge(plan.tool, plan.names, call, frame.decoded)
+    warnings = settings.judges.warnings(catalog, judgement.request)
+    return replace(judgement.verdict, warnings=warnings, cost=judgement.request.cost)
 
 
 async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:

@@ -24,7 +24,7 @@ from ..errors import DefinitionError
 from ..facts import build_facts, check_name
 from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
-from ..hooks.recording import SpanRecorder
+from ..hooks.base import SpanRecorder
 from ..session import Session
 from ..spec import get_attached_tool
 from ..steps.base import MemorySteps

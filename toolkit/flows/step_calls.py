@@ -31,8 +31,7 @@ from ..catalog import Catalog
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
-from ..hooks.base import ShownCall
-from ..hooks.recording import SpanRecorder, find_recorders
+from ..hooks.base import ShownCall, SpanRecorder, find_recorders
 from ..permissions import Permissions
 from ..results import ToolCall, ToolResult
 from ..session import Session

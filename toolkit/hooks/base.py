@@ -23,8 +23,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..functions.callables import is_coroutine_function, may_suspend
@@ -32,9 +33,6 @@ from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
 from ..values.strictjson.checks import copy_json
 from ..values.strictjson.digests import digest_call
-
-if TYPE_CHECKING:
-    from .recording import SpanRecorder
 
 __all__ = [
     "PROCEED",
@@ -46,15 +44,51 @@ __all__ = [
     "Modify",
     "Outcome",
     "Proceed",
+    "Recording",
     "Replace",
     "Run",
     "ShownCall",
+    "SpanRecorder",
     "Step",
     "copy_json",
+    "current_recording",
+    "find_recorders",
 ]
 
 AGENT_METHODS = ("agent_started",)
 """The methods that an agent calls before its runs."""
+
+
+class SpanRecorder(Protocol):
+    """A hook that records what happens, such as `Telemetry`. It also records the agents and flows that tools start."""
+
+    def on_event(self, event: Any) -> object: ...
+
+    def trace_parent(self) -> str | None: ...
+
+
+class Recording(Protocol):
+    """What its *owner* records now, such as a span, as a part of the recording *outer*."""
+
+    @property
+    def owner(self) -> SpanRecorder: ...
+
+    @property
+    def outer(self) -> Recording | None: ...
+
+
+current_recording: ContextVar[Recording | None] = ContextVar("toolkit_recording", default=None)
+
+
+def find_recorders() -> list[SpanRecorder]:
+    """Return the hooks that record what the calling code is a part of."""
+    recorders: list[SpanRecorder] = []
+    recording = current_recording.get()
+    while recording is not None:
+        if recording.owner not in recorders:
+            recorders.append(recording.owner)
+        recording = recording.outer
+    return recorders
 
 
 class HookRunner(Protocol):

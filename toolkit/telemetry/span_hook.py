@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._plumbing.records import record
 from ..hooks import events
-from ..hooks.base import ShownCall
+from ..hooks.base import ShownCall, current_recording
 from ..hooks.cache import Cache
-from ..hooks.recording import current_recording
 from .attributes import (
     Attributes,
     clean_name,
