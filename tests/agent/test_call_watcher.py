@@ -21,8 +21,7 @@ def summarize(one_call):
     return f"calls {one_call.name}"
 
 
-def test_the_listener_is_told_of_start_and_end():
-    """In this order."""
+def test_the_listener_receives_the_start_and_then_the_end_of_a_call():
     events = []
     watcher, result = CallWatcher(events.append), ToolResult("done")
     watcher.record_start(ONE, summarize)
@@ -30,22 +29,19 @@ def test_the_listener_is_told_of_start_and_end():
     assert events == [ToolStarted(ONE, "calls look"), ToolFinished(ONE, result)]
 
 
-def test_without_a_listener_nothing_is_summed_up():
-    """The author's function may be slow."""
+def test_a_call_is_not_summarized_without_a_listener():
+    """The author's summary function may be slow."""
     CallWatcher(None).record_start(ONE, lambda one_call: pytest.fail("there is no reader"))
 
 
-def test_a_refusal_is_told_before_the_end():
-    """The host has to tell the user."""
+def test_the_listener_receives_a_refusal_before_the_end_of_the_call():
     events = []
     CallWatcher(events.append).record_result(ONE, ToolResult.failure("safety", "too deep"))
     assert [type(event) for event in events] == [Refused, ToolFinished]
     assert events[0].reason == "too deep"
 
 
-def test_a_listener_that_fails_does_not_end_the_run(caplog):
-    """It is logged."""
-
+def test_an_error_of_a_listener_is_logged_and_does_not_end_the_run(caplog):
     def fail(event):
         raise ValueError("no")
 
@@ -92,7 +88,6 @@ def test_a_result_that_waits_for_nothing_is_no_waiting_result():
 
 
 def test_events_of_a_sub_run_name_its_call():
-    """If there is a listener."""
     events = []
     assert CallWatcher(None).build_sub_run_listener("c1") is None
     CallWatcher(events.append).build_sub_run_listener("c1")(Compacted(1, 2))

@@ -441,7 +441,7 @@ def test_a_tool_with_the_name_of_a_hand_over_is_refused():
         helper("front", [], output=Plank, hand_over_to=[helper("wood", [], [final_answer])])
 
 
-async def test_without_a_run_nothing_is_handed_over():
+async def test_a_hand_over_without_a_run_fails():
     front = helper("front", [], hand_over_to=[helper("wood", [])])
     result = await front._toolbox.dispatcher.call("hand_over_to_wood", {})
     assert (result.kind, "no conversation here" in result.text) == ("failed", True)

@@ -64,8 +64,8 @@ async def test_run_a_command(place):
     assert "hello-from-bash" in run.text
 
 
-async def test_a_hallucinated_tool_is_told_and_the_model_recovers(place):
-    """No such tool is an answer like any other, with the nearest names in it."""
+async def test_the_model_learns_that_a_tool_does_not_exist_and_recovers(place):
+    """The result of the call names the nearest tools."""
     provider = ScriptedProvider(
         [[ToolCall("imaginary_tool", {})], [ToolCall("reed", {"path": "x"})], "Sorry, that tool does not exist."]
     )

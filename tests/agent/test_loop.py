@@ -39,8 +39,8 @@ async def test_a_list_of_functions_is_enough_and_changes_are_asked_about():
 
 
 @pytest.mark.parametrize("tools", ["read", 5, None])
-def test_what_is_no_tools_is_refused(tools):
-    """With the three things that are."""
+def test_tools_of_a_wrong_type_are_refused(tools):
+    """The message names the three types that are accepted."""
     with pytest.raises(TypeError, match="a Dispatcher, a catalog or a list of functions"):
         Agent(ScriptedProvider([]), tools)
 
@@ -115,8 +115,7 @@ async def test_a_prompt_says_something(prompt, error):
         await Agent(ScriptedProvider([]), []).run(prompt)
 
 
-async def test_a_prompt_may_be_a_picture():
-    """Without a word."""
+async def test_a_prompt_may_be_a_picture_without_text():
     prompt = UserMessage((ImagePart(b"\x89PNG\r\n\x1a\n"),))
     run = await Agent(ScriptedProvider(["A dot."]), []).run(prompt)
     assert run.messages[0] is prompt
@@ -202,8 +201,7 @@ async def test_a_search_of_ones_own_is_the_one_that_is_used():
     assert results_of(run)[0].text == "mine"
 
 
-async def test_what_a_rule_always_forbids_is_not_offered():
-    """The model is not led to it."""
+async def test_a_tool_that_a_rule_always_denies_is_not_offered_to_the_model():
     shed = Shed(rules=("deny burn",))
     agent = shed.agent(["Hello."])
     await agent.run("hello")
@@ -260,8 +258,8 @@ async def test_a_reply_that_says_nothing_is_not_kept(text):
     assert (await agent.run("again", run=run)).text == "Hello."
 
 
-async def test_what_a_provider_said_in_its_own_words_goes_back_to_it():
-    """Thinking and signatures are the provider's business, and stay as they were."""
+async def test_the_native_form_of_a_reply_goes_back_to_the_provider_unchanged():
+    """Thinking and signatures are examples of it."""
     native = Native("scripted", [{"type": "thinking", "signature": "x"}])
     shed = Shed()
     agent = shed.agent([AssistantMessage(text="Hm.", calls=(call("look", "c1", what="oak"),), native=native), "Done."])
@@ -273,8 +271,8 @@ async def test_what_a_provider_said_in_its_own_words_goes_back_to_it():
 
 
 @pytest.mark.parametrize("error", [ProviderError("no such model"), Transient("overloaded")])
-async def test_what_a_provider_cannot_do_is_a_failed_run_that_can_be_continued(error):
-    """The conversation up to there is kept."""
+async def test_a_run_that_failed_at_the_provider_can_be_continued(error):
+    """The conversation up to the failure is kept."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], error, "Done."])
     run = await agent.run("go")
@@ -424,8 +422,7 @@ async def test_shell_hooks_are_told(tmp_path):
     assert (end["details"]["status"], end["details"]["turns"], end["details"]["run"]["id"]) == ("done", 1, run.id)
 
 
-async def test_a_shell_hook_may_forbid_the_start():
-    """Exit code 2 says no."""
+async def test_a_shell_hook_that_exits_with_code_2_forbids_the_start():
     hooks = ShellHooks([ShellHook(on="agent_start", command="echo tired >&2; exit 2")])
     run = await Shed().agent([], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
     assert (run.status, run.reason) == ("stopped", "tired")

@@ -33,8 +33,7 @@ async def test_a_plan_is_executed_in_the_same_conversation():
     assert (agent.asked[1].tools, PLAN_PROMPT in agent.asked[1].system) == (("look", "cut", "burn", "fetch"), False)
 
 
-async def test_the_mode_of_the_execution_is_the_hosts_choice():
-    """And so are the words."""
+async def test_the_host_chooses_the_mode_and_the_prompt_of_the_execution():
     shed = Shed()
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
     run = await agent.execute(await agent.run("plan"), "Go!", mode="auto")
@@ -43,8 +42,7 @@ async def test_the_mode_of_the_execution_is_the_hosts_choice():
     assert (await more.run("and now?", run=run)).status == "done", "the session keeps the mode that the host gave it"
 
 
-async def test_only_a_planned_run_is_executed_and_not_in_plan_mode():
-    """The rest is told."""
+async def test_executing_an_unplanned_run_or_in_an_unfit_mode_is_refused():
     shed = Shed()
     planned = await shed.agent(["Cut."], mode="plan").run("plan")
     done = await shed.agent(["Hello."]).run("hello")
@@ -179,8 +177,8 @@ async def test_plan_of_another_run_stays_if_the_second_run_is_cancelled():
     assert planned.session.state == {}
 
 
-async def test_what_is_refused_leaves_the_mode_as_it_is():
-    """A second click cannot take a conversation out of the plan mode that it is in again."""
+async def test_a_refused_execution_does_not_change_the_mode():
+    """A second click cannot take a conversation out of plan mode."""
     agent = Shed().agent(["Cut.", "Done.", "Plan."], mode="plan", session=Session())
     planned = await agent.run("plan")
     await agent.execute(planned)
@@ -203,13 +201,13 @@ async def test_the_same_plan_can_be_made_and_carried_out_again():
     assert shed.done == ["cut oak", "cut oak"]
 
 
-async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up():
-    """It can be mended, and executed then."""
+@pytest.mark.parametrize(("prompt", "mode"), [("Go!", "fast"), (" ", "auto"), ("Go!", "plan")])
+async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up(prompt, mode):
+    """The plan can be executed afterwards."""
     agent = Shed().agent(["Cut.", "Done."], mode="plan")
     planned = await agent.run("plan")
-    for prompt, mode in (("Go!", "fast"), (" ", "auto"), ("Go!", "plan")):
-        with pytest.raises(ValueError):
-            await agent.execute(planned, prompt, mode=mode)
+    with pytest.raises(ValueError):
+        await agent.execute(planned, prompt, mode=mode)
     assert (await agent.execute(planned)).status == "done"
 
 

@@ -21,8 +21,7 @@ from toolkit.session import Session
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_only_reads_is_offered_and_run(shed):
-    """Nothing else is even told of, but the tool that ends planning."""
+async def test_plan_mode_offers_only_read_only_tools_and_exit_plan(shed):
     agent = shed.agent([[call("look", what="oak")], "Cut the oak."], mode="plan")
     run = await agent.run("what to do?")
     assert (run.status, run.plan, shed.done) == ("planned", "Cut the oak.", ["look oak"])
@@ -79,7 +78,7 @@ async def test_the_plan_prompt_is_there_once_and_never_twice():
 
 
 async def test_the_plan_prompt_can_be_replaced():
-    """By another, not by none."""
+    """An empty prompt is refused."""
     shed = Shed()
     agent = shed.agent(["Plan."], mode="plan", plan_prompt="Think first.")
     await agent.run("plan")
@@ -132,7 +131,6 @@ async def test_search_finds_only_tools_that_can_be_used_while_planning(shed, cho
     ],
 )
 def test_plan_tools_that_cannot_be_used_are_refused(names, error, words):
-    """Where they are given."""
     with pytest.raises(error, match=words):
         Shed().agent([], plan_tools=names)
 
@@ -177,8 +175,7 @@ async def test_a_loaded_run_is_planned_again_in_the_agents_own_mode():
     assert (await agent.run("more", run=loaded)).status == "planned"
 
 
-async def test_what_was_approved_for_doing_is_not_done_while_planning():
-    """A run that waits, taken over by an agent that plans, stays with reading."""
+async def test_an_approved_call_is_denied_when_a_planning_agent_resumes_the_run():
     shed = Shed()
     shed.permissions = None
 
@@ -221,8 +218,7 @@ def test_a_tool_cannot_pass_for_the_one_that_ends_planning():
         Agent(ScriptedProvider([]), Dispatcher(catalog))
 
 
-async def test_a_tool_that_ends_planning_and_comes_later_does_not_count():
-    """The agent's own stays."""
+async def test_a_tool_added_later_does_not_replace_the_agents_exit_plan():
     shed = Shed()
     agent = shed.agent([[call("exit_plan", plan="Mine.")]], mode="plan")
 
@@ -306,8 +302,8 @@ HANDED = [call("exit_plan", plan="Look."), call("exit_plan", plan="Burn.")]
 
 @pytest.mark.parametrize("plan", ["Look.", HANDED], ids=["text", "exit_plan"])
 @pytest.mark.parametrize("change", [None, "Burn.", "Look twice."], ids=["as it was", "a later one", "another"])
-async def test_what_the_host_was_shown_is_what_the_model_is_told(plan, change):
-    """A saved run is data. A plan that was changed in it is told as it was shown to the host."""
+async def test_the_model_receives_the_plan_that_the_host_was_shown(plan, change):
+    """A plan that was changed in the saved run is sent as it was shown to the host."""
     shed = Shed()
     agent = shed.agent([plan, "Done."], mode="plan")
     saved = json.loads((await agent.run("plan")).dumps())

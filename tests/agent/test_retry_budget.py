@@ -83,8 +83,7 @@ async def test_a_budget_of_no_retries_lets_everything_be_tried_once(station):
     assert results_of(run)[0].retries == [USED_UP.format("0 retries")]
 
 
-async def test_without_a_limit_only_the_policy_counts(station):
-    """None is no end."""
+async def test_only_the_retry_policy_limits_retries_if_the_budget_is_none(station):
     dispatcher, attempts = station
     script = [*([[call("weather", city="Oslo")]] * 30), "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=None)).run("go")
@@ -142,8 +141,7 @@ async def test_a_stream_takes_from_the_same_budget(station):
     assert (agent.last_run.spent.retries, left) == (1, [200])
 
 
-async def test_a_sub_run_takes_from_its_parents_budget(station):
-    """Both count as one run."""
+async def test_retries_of_a_sub_run_count_in_the_budget_of_its_parent(station):
     dispatcher, attempts = station
     script = [[call("think")], [call("weather", city="Oslo")], "No.", [call("weather", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=3)).run("go")
@@ -170,7 +168,6 @@ async def test_a_pause_does_not_give_retries_back(station):
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, True, "3"])
-def test_a_budget_of_something_else_is_refused(retries):
-    """Where it is given."""
+def test_an_invalid_number_of_retries_is_refused(retries):
     with pytest.raises(ValueError, match="`retries` has to be a whole number, 0 or more, or None"):
         Budget(retries=retries)

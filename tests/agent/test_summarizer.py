@@ -190,8 +190,7 @@ async def test_a_summary_that_cannot_be_used_is_left_out(caplog, reply, reason):
     assert desk.done == ["note 0", "note 1", "note 2", "note 3"]
 
 
-async def test_after_a_failure_the_conversation_has_to_grow_first():
-    """The model is not asked in vain in every turn."""
+async def test_a_failed_summary_is_not_tried_again_until_the_conversation_has_grown():
     desk = Desk()
     small = [call("note", text="tiny")]
     agent = desk.agent([*WRITE[:4], ProviderError("down"), small, small, WRITE[4], "Some.", "All.", "Done."])
@@ -310,8 +309,8 @@ async def test_a_prompt_of_ones_own_or_none():
         desk.agent([], summary_prompt=5)
 
 
-async def test_a_sub_run_sums_up_its_own_conversation():
-    """Its tokens are its parent's."""
+async def test_a_sub_run_summarizes_only_the_messages_of_the_sub_run():
+    """The tokens of the summary count for the parent."""
     from toolkit.agent import SubRunEvent, sub_run
 
     desk = Desk()
@@ -371,8 +370,8 @@ async def test_an_oversized_result_is_read_on_in_the_same_run():
     assert run.messages[-2].results[0].text.startswith("the end\n(characters")
 
 
-async def test_a_sub_run_can_read_its_own_results():
-    """Also if its list of tools does not name `read_output`."""
+async def test_a_sub_run_can_read_its_long_results():
+    """This holds also if its list of tools does not name `read_output`."""
     from toolkit.agent import sub_run
 
     desk = Desk()

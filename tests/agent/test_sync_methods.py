@@ -18,8 +18,7 @@ from toolkit.dispatcher import Dispatcher
 from toolkit.providers import ScriptedProvider
 
 
-def test_run_sync_and_resume_sync():
-    """`call_many_sync`, `resume_sync`, `Agent.run_sync`, `Agent.resume_sync`."""
+def test_an_agent_runs_and_resumes_in_a_sync_program():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."])
     waiting = agent.run_sync("Cut some oak.")

@@ -102,15 +102,14 @@ async def test_calls_that_run_together_do_not_share_what_is_left():
     assert sorted(result.kind for result in results_of(run)) == ["halted", "ok", "ok", "ok"]
 
 
-async def test_the_tools_of_a_sub_run_cost_its_parent():
-    """They have one budget."""
+async def test_the_cost_of_tools_in_a_sub_run_counts_for_its_parent():
     studio = Studio()
     script = [[call("commission")], [call("paint", what="a tree")], "Painted.", "Done."]
     run = await studio.agent(script, cost=1).run("go")
     assert (run.status, run.spent.tool_cost) == ("done", Decimal("0.25"))
 
 
-async def test_a_sub_run_with_a_budget_of_its_own_counts_in_both():
+async def test_the_cost_of_a_sub_run_counts_in_both_budgets():
     """The smaller budget refuses, and the parent goes on."""
     studio = Studio()
 

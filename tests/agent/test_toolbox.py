@@ -42,7 +42,6 @@ async def test_an_agent_that_is_gone_leaves_no_listeners(with_permissions):
 
 
 async def test_a_dispatcher_lives_as_long_as_its_agent():
-    """Its threads are the agent's."""
     done = []
 
     def cut(wood: str) -> str:
@@ -97,7 +96,7 @@ async def test_secrets_are_masked_in_what_a_run_keeps():
 
 
 def test_a_toolbox_has_the_mode_of_its_dispatcher():
-    """Without permissions there is none."""
+    """The mode is None without permissions."""
     shed = Shed("bypass")
     assert Toolbox(shed.dispatcher(), with_own_tools(shed.catalog)).mode_of(None) == "bypass"
     assert Toolbox(Dispatcher(shed.catalog), shed.catalog).mode_of(None) is None
@@ -147,7 +146,7 @@ async def test_an_agent_with_a_tool_for_the_background_has_the_tools_that_read_a
 
 
 @pytest.mark.parametrize("own_names", [["job_output"], ["job_output", "job_stop"]])
-def test_tools_about_jobs_that_the_catalog_has_stay_its_own(own_names):
+def test_the_agent_does_not_replace_job_tools_of_the_catalog(own_names):
     """The agent adds only what is missing."""
 
     def build() -> str:

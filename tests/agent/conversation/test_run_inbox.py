@@ -85,8 +85,8 @@ async def test_a_word_during_a_typed_answer_asks_the_model_once_more():
     assert (run.output, run.turns) == (2, 2)
 
 
-async def test_without_a_run_a_word_is_refused():
-    """What happens when no run is going on: a clear error."""
+async def test_saying_something_to_an_agent_without_a_run_is_refused():
+    """The error names the remedy, `agent.run(text, run=run)`."""
     agent = Shed().agent(["Hello."])
     with pytest.raises(NotRunning, match=r"no run .* under way.*agent\.run\(text, run=run\)") as raised:
         agent.say("Hello?")
@@ -242,8 +242,8 @@ async def test_many_threads_may_speak_at_once():
 
 
 @pytest.mark.parametrize("unread", [3, [3], [{"version": 1, "role": "tool", "results": []}]])
-async def test_a_saved_run_with_other_words_is_refused(unread):
-    """The message names the place."""
+async def test_a_saved_run_with_malformed_unread_messages_is_refused(unread):
+    """The message names the field `unread`."""
     data = (await Shed().agent(["Hello."]).run("Hello?")).to_json()
     with pytest.raises(ValueError, match="unread"):
         Run.from_json({**data, "unread": unread})
@@ -269,7 +269,7 @@ def test_an_inbox_loses_nothing(steps):
     assert [*messages, *inbox.messages] == accepted
 
 
-def test_a_run_that_is_continued_twice_is_told_twice():
+def test_a_message_reaches_all_runs_with_the_same_id():
     """Two runs may have the same id, if one saved run is continued by two callers."""
     inboxes, first, second = RunInboxes(), RunInbox(), RunInbox()
     with inboxes.register("a", first), inboxes.register("a", second):

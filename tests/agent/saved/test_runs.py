@@ -118,8 +118,7 @@ def change_value(data, *path, to):
         (("mode",), "bypass", "unknown 'mode'"),
     ],
 )
-async def test_what_is_no_run_is_refused_with_its_place(path, to, words):
-    """A file may hold anything."""
+async def test_a_malformed_run_is_refused_with_the_place_of_the_fault(path, to, words):
     data = change_value((await waiting_run()).to_json(), *path, to=to)
     with pytest.raises(ValueError, match=words):
         Run.from_json(data)
@@ -238,7 +237,7 @@ async def test_a_run_that_failed_at_once_has_no_text():
     assert (run.status, run.text) == ("failed", "")
 
 
-async def test_a_run_that_is_read_in_the_wrong_way_is_told_the_right_one():
+async def test_mixing_up_loads_and_from_json_raises_an_error_that_names_the_right_one():
     run = await Shed().agent(["Hello."]).run("hi")
     with pytest.raises(TypeError, match=r"Run\.from_json\(data\)"):
         Run.loads(run.to_json())
