@@ -66,8 +66,7 @@ def store(open_store):
 
 
 @pytest.mark.parametrize("text", ["", "me", "the dead", ELSEWHERE + "0"])
-def test_what_is_not_the_name_of_a_process_cannot_be_judged(store, text):
-    """Neither alive nor dead."""
+def test_an_owner_that_names_no_process_is_not_known_to_be_alive_or_dead(store, text):
     assert store.is_owner_alive(text) is None
 
 
@@ -128,8 +127,8 @@ def test_two_stores_of_one_process_hold_the_same_lock(store, open_store):
     assert observer.is_owner_alive(owner()) is True
 
 
-def test_a_store_that_is_forgotten_gives_its_lock_up(postgres_url, store, open_store):
-    """Its thread ends with it."""
+def test_a_store_that_is_garbage_collected_releases_its_lock(postgres_url, store, open_store):
+    """Its thread ends, too."""
     forgotten = PostgresApprovals(postgres_url)
     assert claim(forgotten)
     thread = forgotten._owner_lock._keeper._thread

@@ -132,14 +132,12 @@ def test_the_password_is_shown_nowhere(postgres_server, store):
         ({"lost_seconds": "5"}, "a number"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(option, problem):
-    """Before a connection is tried."""
+def test_an_invalid_option_is_refused_before_connecting(option, problem):
     with pytest.raises((TypeError, ValueError), match=problem):
         PostgresApprovals("postgresql://127.0.0.1:1/a", **option)
 
 
-def test_without_the_package_the_error_says_what_to_install(monkeypatch):
-    """It belongs to an extra."""
+def test_the_error_names_the_extra_if_the_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ToolkitError, match=r"extra `durable`; run pip install '\.\[durable\]'"):
         PostgresApprovals("postgresql://h/a")
@@ -180,8 +178,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("build", "problem"), REFUSALS, ids=[build.__name__ for build, _ in REFUSALS])
-def test_what_the_server_refuses_is_said_at_once_with_the_remedy(postgres_server, build, problem):
-    """Nothing is tried twice, the database is named, and the password is not."""
+def test_a_refusal_of_the_server_is_reported_at_once_with_the_remedy(postgres_server, build, problem):
+    """The store does not try again. The message names the database and does not show the password."""
     # The schema `public` belongs to the owner of the database, and others may not create tables there.
     url = build(postgres_server, "postgres")
     with pytest.raises(ApprovalError, match=problem) as caught:
@@ -225,8 +223,7 @@ def test_a_request_that_others_hold_for_too_long_is_an_error_that_says_so(postgr
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:s3cret@127.0.0.1:1/a", "postgresql:///a?host=/nowhere"])
-def test_a_server_that_stays_away_is_an_error_that_says_how_long(url):
-    """And what to look at."""
+def test_an_unreachable_server_is_an_error_with_the_seconds_and_a_remedy(url):
     with pytest.raises(ApprovalError, match=r"has been away for 0\.05 s: .*check that the server runs") as caught:
         PostgresApprovals(url, timeout_seconds=0.05)
     assert caught.value.why == "store"
@@ -274,10 +271,10 @@ def test_a_change_that_is_cut_at_its_commit_is_made_once(
     }.get(action, lambda: store.get("two") == new)()
 
 
-def test_of_two_identical_claims_one_counts_although_the_server_was_away(
+def test_only_one_of_two_identical_claims_counts_if_the_connection_was_cut(
     postgres_server, postgres_schema_url, open_store, store
 ):
-    """The claim that was cut is not taken for the same claim of another thread."""
+    """The store does not mistake the claim of another thread for the one that was cut."""
     with run_proxy(postgres_server.port) as proxy:
         cut = open_store(postgres_schema_url.replace(f":{postgres_server.port}", f":{proxy.port}"))
         original, attempts = cut._database.connect, []

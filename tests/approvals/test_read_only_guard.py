@@ -98,8 +98,7 @@ def test_reads_are_not(place, read):
     assert tried == []
 
 
-def test_outside_nothing_is_refused(place):
-    """Before, after, and beside it."""
+def test_writing_is_allowed_before_and_after_and_beside_the_read_only_block(place):
     with read_only():
         pass
     (place / "new").write_text("written")

@@ -73,8 +73,7 @@ def test_a_sealed_request_is_known_after_a_journey(request):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", DRAWN)
 @given(data=st.data())
-def test_an_altered_field_is_noticed(name, data):
-    """Whichever it is."""
+def test_a_seal_does_not_fit_if_any_field_is_altered(name, data):
     seal, plain = Seal(KEY), ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={})
     request = replace(plain, **{name: data.draw(DRAWN[name])})
     altered = replace(seal.sign(request, IDENTITY), **{name: data.draw(DRAWN[name])})
@@ -82,7 +81,7 @@ def test_an_altered_field_is_noticed(name, data):
     assert not seal.verify(altered, IDENTITY)
 
 
-def test_what_a_grant_shows_is_sealed_too(request_):
+def test_the_shown_text_of_a_grant_is_sealed_too(request_):
     """A person agrees to what they read, though two grants that show different texts count as equal."""
     seal, grant = Seal(KEY), Grant(tool="t", scope="tool", shown="this tool")
     sealed = seal.sign(replace(request_, grants=(grant,)), IDENTITY)
@@ -107,16 +106,14 @@ def test_a_forged_seal_is_refused(request_, forged):
     assert not seal.verify(replace(request_, seal=forged), IDENTITY)
 
 
-def test_what_is_not_json_is_not_sealed(request_):
-    """And never was."""
+def test_a_request_that_is_not_json_is_not_sealed(request_):
     odd = replace(request_, arguments={"path": object()})
     with pytest.raises(ValueError, match="arguments.path: a Python object is not JSON"):
         Seal(KEY).sign(odd, IDENTITY)
     assert not Seal(KEY).verify(replace(odd, seal="v1." + "0" * 64), IDENTITY)
 
 
-def test_a_seal_does_not_count_in_the_seal(request_):
-    """Sealing again gives the same."""
+def test_sealing_a_request_twice_gives_the_same_seal(request_):
     seal = Seal(KEY)
     sealed = seal.sign(request_, IDENTITY)
     assert seal.sign(sealed, IDENTITY) == sealed

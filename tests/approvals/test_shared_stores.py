@@ -39,8 +39,8 @@ def place(request, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["settle", "reclaim"])
-def test_of_many_processes_one_succeeds(place, method):
-    """They open the file, and answer each request, at the same moment."""
+def test_only_one_of_many_processes_succeeds(place, method):
+    """The processes open the file, and answer each request, at the same moment."""
     ids = [str(number) for number in range(5)]
     with ExitStack() as stack:
         processes = [stack.enter_context(running("race", place, method, *ids)) for _ in range(PROCESSES)]
