@@ -125,8 +125,7 @@ async def test_an_approved_call_is_written_down_from_the_question_to_the_outcome
     assert outcome["truncated"] is False
 
 
-async def test_a_denial_is_written_down_with_its_reason(bank):
-    """And no intent."""
+async def test_the_audit_log_has_a_denial_with_its_reason_and_no_intent(bank):
     dispatcher = bank.dispatcher()
     request = (await dispatcher.call("pay", {"amount": 3})).request
     await dispatcher.resume(request.id, Decision.deny("too much", by="grace"))
@@ -161,9 +160,7 @@ async def test_an_edit_is_written_down_as_it_runs(bank):
     assert [line["arguments"]["amount"] for line in bank.lines() if line["event"] == "intent"] == [1]
 
 
-async def test_a_call_that_is_asked_about_again_is_intended_again(bank):
-    """Each time before it runs."""
-
+async def test_the_audit_log_has_an_intent_before_each_run_of_a_call(bank):
     @bank.catalog.tool
     async def careful(context: Context) -> str:
         """Find a change the first time."""
@@ -194,7 +191,7 @@ async def test_secrets_and_redacted_texts_are_not_in_the_log(bank):
     assert not [secret for secret in ("hunter2", "hunter3", "s3cret") if secret in text]
 
 
-async def test_credentials_are_neither_logged_nor_audited(bank, tmp_path, caplog):
+async def test_credentials_are_not_in_the_log_or_the_audit_log(bank, tmp_path, caplog):
     """The token that a resume brings is for the tool alone."""
     tokens = []
 
@@ -222,8 +219,8 @@ async def test_credentials_are_neither_logged_nor_audited(bank, tmp_path, caplog
 
 @pytest.mark.parametrize("hooks", [[], [Hook(Proceed())]], ids=["plain", "hooked"])
 @pytest.mark.parametrize("tool", ["balance", "slow_balance"])
-async def test_what_cannot_be_written_down_does_not_run(bank, hooks, tool, caplog):
-    """The log is closed: the call fails, and says why."""
+async def test_a_call_does_not_run_if_the_audit_log_is_closed(bank, hooks, tool, caplog):
+    """The call fails, and its result names the audit log."""
     bank.log.close()
     result = await bank.dispatcher(hooks=hooks).call(tool)
     assert (result.kind, bank.found) == ("internal", [])
@@ -244,8 +241,8 @@ class Full(AuditLog):
 
 
 @pytest.mark.parametrize("event", ["verdict", "intent"])
-async def test_neither_a_verdict_nor_an_intent_may_be_missing(bank, tmp_path, event):
-    """Each is written before the effect."""
+async def test_a_call_does_not_run_if_its_verdict_or_intent_cannot_be_written(bank, tmp_path, event):
+    """Both are written before the effect."""
     result = await bank.dispatcher(audit=Full(tmp_path / "full.jsonl", event)).call("balance")
     assert (result.kind, bank.found) == ("internal", [])
     assert "No space left" in result.text
@@ -288,7 +285,9 @@ async def test_an_approved_call_whose_intent_cannot_be_written_does_not_run(bank
 
 
 @pytest.mark.parametrize("approved", [False, True])
-async def test_after_the_effect_the_result_is_kept_and_the_gap_is_logged(bank, tmp_path, caplog, approved):
+async def test_a_result_is_kept_and_the_gap_is_logged_if_the_outcome_cannot_be_written(
+    bank, tmp_path, caplog, approved
+):
     """The call has happened, so its result must not be lost."""
     dispatcher = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "outcome"))
     if approved:

@@ -89,6 +89,5 @@ def test_a_secret_is_one_wherever_it_is_marked(hint):
 
 
 @pytest.mark.parametrize("hint", [str, Annotated[str, "Secret"], list[str], None, "Secret"])
-def test_other_hints_are_no_secrets(hint):
-    """Only the mark counts."""
+def test_a_hint_without_the_mark_is_not_a_secret(hint):
     assert not is_secret(hint)

@@ -82,18 +82,22 @@ async def test_the_same_call_with_the_same_id_is_one_request(shop):
     assert shop.done == ["tea"]
 
 
-async def test_the_id_of_another_call_is_an_error_of_the_caller(shop, caplog):
-    """Other arguments, another session, another principal or another tool: nothing is asked, run or logged."""
+@pytest.mark.parametrize(
+    "options",
+    [{"item": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}],
+    ids=["arguments", "session", "principal"],
+)
+async def test_a_request_id_that_belongs_to_another_call_is_an_error_of_the_caller(shop, caplog, options):
+    """No person is asked, the tool does not run, and there is no warning in the log."""
     request = (await shop.send()).request
-    for options in ({"item": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
-        result = await shop.send(**options)
-        assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
-        assert "the request id 'step-1' belongs to another call" in result.text
-        assert result.text.endswith("The program that makes the call has to choose another request_id.")
-        with pytest.raises(ApprovalError) as caught:
-            result.unwrap()
-        assert caught.value.why == "changed"
-        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    result = await shop.send(**options)
+    assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
+    assert "the request id 'step-1' belongs to another call" in result.text
+    assert result.text.endswith("The program that makes the call has to choose another request_id.")
+    with pytest.raises(ApprovalError) as caught:
+        result.unwrap()
+    assert caught.value.why == "changed"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     other = await shop.dispatcher.call("wrap", {}, request_id="step-1")
     assert "belongs to another call" in other.text
     assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]

@@ -213,8 +213,7 @@ async def test_a_person_is_asked_again_if_the_call_has_become_dearer(later, kind
         assert (await dispatcher.resume(result, Decision.approve())).cost == later
 
 
-async def test_a_verdict_that_is_explained_has_the_cost():
-    """Without a call."""
+async def test_explain_reports_the_cost_of_a_call():
     verdict = await Dispatcher(studio(by_count), permissions=Permissions("auto")).explain("paint", {"count": 2})
     assert (verdict.word, verdict.cost) == ("allow", 0.08)
     assert "\n  costs $0.08" in str(verdict)

@@ -65,8 +65,7 @@ async def test_a_tool_that_needs_credentials_waits_for_them(tool):
     assert result.request.grants == ()
 
 
-async def test_a_resource_that_needs_credentials_makes_its_call_wait():
-    """The function was not begun."""
+async def test_a_resource_that_needs_credentials_makes_its_call_wait_before_the_function_starts():
     catalog = Catalog()
     ran = []
 
@@ -122,8 +121,8 @@ async def test_credentials_that_are_refused_end_the_call():
     assert hub.tokens == []
 
 
-async def test_without_the_credentials_it_asks_again():
-    """An approval alone does not help, and uses the request up."""
+async def test_an_approval_without_the_credentials_asks_again():
+    """The first request is used up."""
     hub = Hub()
     dispatcher = Dispatcher(hub.catalog)
     first = (await dispatcher.call("fetch", {"name": "x"})).request
@@ -131,7 +130,7 @@ async def test_without_the_credentials_it_asks_again():
     assert (again.kind, again.request.id != first.id) == ("waiting", True)
 
 
-async def test_what_was_agreed_to_holds_while_credentials_are_fetched(tmp_path):
+async def test_an_approval_stays_bound_to_its_preview_while_credentials_are_fetched(tmp_path):
     """An approved change that then wants credentials is still bound to the file as it was shown."""
     notes = Notes(tmp_path)
 

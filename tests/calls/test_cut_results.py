@@ -60,8 +60,7 @@ def test_no_character_is_split(character, offset):
     assert character in start or not any(start.endswith(character[:length]) for length in range(1, len(character)))
 
 
-def test_what_never_ends_is_cut_all_the_same():
-    """A thousand accents are no character."""
+def test_a_base_letter_with_thousands_of_accents_is_cut():
     result = cut("e" + "\u0301" * 5000, 100)
     assert result.text.endswith("[truncated: 58 of 5,001 characters]")
 
@@ -136,8 +135,9 @@ async def test_a_short_text_does_not_hide_a_long_resource(session):
 )
 @pytest.mark.parametrize("letter", ["x", "字"])
 @pytest.mark.parametrize("returns", [str, list])
-async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, letter, returns):
-    """A tool's own number takes the place of the dispatcher's; without any, the limit is 10,000 tokens."""
+@pytest.mark.parametrize("has_session", [False, True])
+async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, letter, returns, has_session):
+    """A number of the tool replaces that of the dispatcher. Without any, the limit is 10,000 tokens."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, **facts)
@@ -145,17 +145,16 @@ async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, l
         """Shout."""
         return letter * length if returns is str else [letter] * (length // 4)
 
-    dispatcher = Dispatcher(catalog, **options)
-    for session in (None, Session()):
-        result = await dispatcher.call("shout", {"length": 200_000}, session=session)
-        assert result.truncated
-        assert len(result.text) <= max_chars
-        size = len(result.text.encode())
-        assert size <= max_bytes
-        if returns is str:
-            assert size > 0.9 * min(max_bytes, max_chars * len(letter.encode())) - 60
-        short = await dispatcher.call("shout", {"length": max_bytes // 4}, session=session)
-        assert not short.truncated
+    dispatcher, session = Dispatcher(catalog, **options), Session() if has_session else None
+    result = await dispatcher.call("shout", {"length": 200_000}, session=session)
+    assert result.truncated
+    assert len(result.text) <= max_chars
+    size = len(result.text.encode())
+    assert size <= max_bytes
+    if returns is str:
+        assert size > 0.9 * min(max_bytes, max_chars * len(letter.encode())) - 60
+    short = await dispatcher.call("shout", {"length": max_bytes // 4}, session=session)
+    assert not short.truncated
 
 
 @pytest.mark.anyio

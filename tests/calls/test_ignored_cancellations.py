@@ -243,7 +243,7 @@ async def test_a_tool_inside_an_around_hook_is_left_alone_first():
     await until(lambda: dispatcher.abandoned == 0)
 
 
-async def test_a_caller_with_a_timer_of_its_own_gets_its_timeout():
+async def test_a_timeout_around_a_call_reaches_the_caller():
     """`asyncio.timeout` around the call works as around any other code."""
     catalog, stubborn = Catalog(), Stubborn()
 

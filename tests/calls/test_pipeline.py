@@ -52,8 +52,8 @@ async def test_arguments_may_be_json_text(catalog, arguments, validation):
         ('"text"', "expected an object"),
     ],
 )
-async def test_what_does_not_fit_is_refused_with_words(catalog, arguments, word, validation):
-    """The model is told what was wrong in both validations, and nothing ran."""
+async def test_arguments_that_do_not_fit_are_refused_with_the_reason(catalog, arguments, word, validation):
+    """This holds in both validations, and the tool does not run."""
     result = await Dispatcher(catalog, validation=validation).call("add", arguments)
     assert result.kind == "bad_args"
     assert result.text.startswith("error: invalid arguments")
@@ -69,8 +69,7 @@ async def test_a_repair_is_noted_and_can_be_switched_off(catalog):
     assert (await Dispatcher(catalog, repair=False).call("add", {"a": "2"})).kind == "bad_args"
 
 
-async def test_an_alias_runs_the_tool_under_its_own_name(catalog):
-    """The result names the tool, not the alias."""
+async def test_the_result_of_a_call_by_an_alias_names_the_tool(catalog):
     result = await Dispatcher(catalog).call("plus", {"a": 1})
     assert (result.kind, result.tool) == ("ok", "add")
 
@@ -330,9 +329,7 @@ async def test_the_walks_context_sees_a_copy_of_the_call():
     assert (result.value, result.call_id, arguments) == (1, "7", {"items": [1]})
 
 
-async def test_parts_and_plain_values_are_rendered(catalog):
-    """A tool may return parts."""
-
+async def test_returned_parts_become_the_parts_and_text_of_the_result(catalog):
     @catalog.tool
     async def show() -> Any:
         """Show."""

@@ -105,8 +105,8 @@ async def test_a_failure_that_a_library_reports_is_logged_in_one_line(
     assert ("in stumble" in caplog.text) == has_traceback
 
 
-async def test_the_cause_is_what_the_tool_raised_with_its_own_cause():
-    """Neither classifying nor retrying cuts the chain of exceptions."""
+async def test_an_error_keeps_its_chain_of_causes_after_retries():
+    """`unwrap` raises the error of the tool."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

@@ -153,8 +153,8 @@ async def hangs(arguments):
 
 
 @pytest.mark.parametrize("preview", [writes, raises, hangs])
-async def test_call_without_its_preview_is_neither_asked_nor_run(tmp_path, preview):
-    """A preview that fails, takes too long or writes, fails closed."""
+async def test_a_call_whose_preview_fails_asks_no_person_and_does_not_run(tmp_path, preview):
+    """A preview fails if it raises, takes too long or writes."""
     notes = Notes(tmp_path, preview=preview)
     requests = []
     approvals = Approvals(preview_seconds=0.05, ask=requests.append)

@@ -251,7 +251,7 @@ def test_the_place_of_the_records_is_part_of_the_limit():
         ('{"a": 1}\nnot JSON\n' * 50, "lines", 100),
     ],
 )
-def test_what_a_text_is_taken_for(text, noun, total):
+def test_the_kind_of_a_text_is_recognized(text, noun, total):
     assert cut_text(text, 160)[2:] == (total, noun)
 
 

@@ -39,8 +39,7 @@ async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_pa
     assert shed.ran == [("pine", 1)]
 
 
-async def test_the_outcome_is_kept(shed):
-    """A later answer gets it."""
+async def test_the_outcome_of_a_resumed_call_is_stored(shed):
     approvals = Approvals()
     dispatcher = shed.dispatcher(approvals)
     request = await waiting(dispatcher)
@@ -110,7 +109,7 @@ async def test_an_answer_can_come_too_late(shed, seconds, kind):
         ("ada", Decision.approve(principal=""), {}),
     ],
 )
-async def test_only_the_principal_it_was_made_for_may_answer(shed, made_for, decision, options):
+async def test_only_the_principal_of_a_request_may_answer(shed, made_for, decision, options):
     """A principal that is named in two places has to be the same."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal=made_for)
@@ -120,8 +119,7 @@ async def test_only_the_principal_it_was_made_for_may_answer(shed, made_for, dec
     assert (await dispatcher.resume(request.id, good)).kind == "ok"
 
 
-async def test_a_session_s_principal_speaks_for_it(shed):
-    """As it does for a call."""
+async def test_the_principal_of_the_session_may_answer(shed):
     dispatcher = shed.dispatcher()
     session = Session(principal="ada")
     request = await waiting(dispatcher, session=session)
@@ -185,8 +183,7 @@ async def test_an_unknown_id_is_refused(shed, name, store, tmp_path):
     ("waiting_request", "decision"),
     [(5, Decision.approve()), ({"id": "x"}, Decision.approve()), ("x", True), ("x", None)],
 )
-async def test_what_is_no_request_or_no_decision_is_a_mistake_in_the_program(shed, waiting_request, decision):
-    """And says what is wanted."""
+async def test_resuming_without_a_request_or_a_decision_is_a_type_error(shed, waiting_request, decision):
     with pytest.raises(TypeError, match=r"resume wants|a decision is"):
         await shed.dispatcher().resume(waiting_request, decision)
 
@@ -210,14 +207,13 @@ async def test_a_record_that_was_altered_in_the_store_is_refused(shed, field, tm
 
 
 @pytest.mark.parametrize("approved", ["no", 1, None])
-def test_only_true_approves(approved):
-    """A text that happens to be true was meant as something else."""
+def test_a_decision_whose_approved_is_not_a_bool_is_refused(approved):
+    """A text that happens to be true may mean no."""
     with pytest.raises(TypeError, match="approved is True or False"):
         Decision(approved=approved)
 
 
-async def test_asker_cannot_answer_for_another_principal(shed):
-    """The call is ada's."""
+async def test_an_asker_cannot_answer_for_another_principal(shed):
     approvals = Approvals(ask=lambda request: Decision.approve(principal="mallory"))
     result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal="ada")
     assert (result.kind, shed.ran) == ("internal", [])

@@ -57,7 +57,7 @@ async def test_a_sealed_request_with_any_field_altered_is_refused(shed, name):
         lambda request: ApprovalRequest(tool="cut", call_id="c", reason="r", arguments={"wood": "yew"}),
     ],
 )
-async def test_what_was_never_sealed_is_refused(shed, forge):
+async def test_a_request_that_was_never_sealed_is_refused(shed, forge):
     dispatcher = shed.dispatcher(Approvals(key=KEY))
     assert await refusal(dispatcher, forge(await waiting(dispatcher))) == "forged"
     assert shed.ran == []
@@ -84,7 +84,6 @@ async def test_a_sealed_request_is_used_once(shed, decision):
 
 
 async def test_a_sealed_request_expires(shed):
-    """As any other."""
     clock = Clock()
     dispatcher = shed.dispatcher(Approvals(key=KEY, clock=clock, expires_seconds=10))
     request = await waiting(dispatcher)

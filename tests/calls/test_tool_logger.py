@@ -12,8 +12,7 @@ from toolkit.calls.tool_logger import ToolLogger
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_a_tool_logs_carries_its_name(caplog):
-    """As it would from `logging.getLogger`."""
+async def test_a_log_record_of_a_tool_carries_its_name(caplog):
     catalog = Catalog()
 
     @catalog.tool
