@@ -322,15 +322,19 @@ def test_a_text_that_is_no_object_is_named(text):
 # A file that goes while it is open.
 
 
-def test_file_that_is_gone_is_not_written_to(path):
-    """An open connection would go on in a file that has no name, and all that it keeps would be lost."""
+@pytest.mark.parametrize(
+    "use",
+    [lambda journal: journal.get("r1"), lambda journal: journal.create("r4", "agent", {}, now=6.0)],
+    ids=["get", "create"],
+)
+def test_a_file_that_is_gone_is_not_used(path, use):
+    """An open connection would go on in a file without a name, and its records would be lost."""
     journal = open_file(path)
     fill(journal)
     path.rename(path.with_name("elsewhere.sqlite"))
-    for use in (lambda: journal.get("r1"), lambda: journal.create("r4", "agent", {}, now=6.0)):
-        with pytest.raises(DurableError, match="is gone since it was opened; move it back") as raised:
-            use()
-        assert raised.value.why == "store"
+    with pytest.raises(DurableError, match="is gone since it was opened; move it back") as raised:
+        use(journal)
+    assert raised.value.why == "store"
     assert not path.exists()
     path.with_name("elsewhere.sqlite").rename(path)
     assert journal.get("r4") is None
