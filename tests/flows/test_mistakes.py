@@ -30,8 +30,7 @@ def only_mistake_of(flow):
     return line
 
 
-def test_a_flow_without_steps():
-    """There is nothing to run."""
+def test_a_flow_without_steps_is_refused():
     with pytest.raises(DefinitionError, match=r"has no steps; write `@empty.step`"):
         Flow("empty").mermaid()
 
@@ -167,8 +166,7 @@ def test_a_function_that_is_no_step():
     assert "elsewhere`, which is no step of this flow; name a step of this flow" in only_mistake_of(flow)
 
 
-def test_a_circle_of_steps_back():
-    """It is reported once."""
+def test_a_circle_of_back_to_options_is_reported_once():
     flow = Flow("round")
 
     @flow.step(back_to="two")
@@ -387,8 +385,7 @@ def test_the_frames_of_the_tests_are_let_go():
 @pytest.mark.parametrize(
     "option", [{"max_chars": 10}, {"max_bytes": 10}, {"background": True}, {"flat": True}, {"schema": {}}]
 )
-def test_options_of_tools_that_a_step_cannot_have(option):
-    """The message says why."""
+def test_a_tool_option_that_a_step_cannot_have_is_refused_with_the_reason(option):
     flow = Flow("odd")
     with pytest.raises(DefinitionError, match=f"a step cannot have `{next(iter(option))}`: "):
         flow.step(**option)(lambda: None)
