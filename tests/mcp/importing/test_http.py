@@ -148,7 +148,7 @@ def failing(request):
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_bad_answer_fails_its_own_call(failing, failure):
+def test_a_bad_answer_fails_only_the_call_that_it_answers(failing, failure):
     """The result names the reason, says whether the call may have happened, and the next call works."""
     _, kind, happened, words = FAILURES[failure]
     dispatcher = Dispatcher(failing)

@@ -60,8 +60,8 @@ def test_a_schema_that_is_too_large_is_refused():
 
 
 @pytest.mark.long
-def test_of_5000_tools_a_thousand_are_used():
-    """The others are left out, which is told, and those that are used wait for a search."""
+def test_only_the_first_1000_of_5000_tools_are_used():
+    """A problem says that the others are left out, and those that are used wait for a search."""
     start = time.monotonic()
     names, problems, view = open_mode("many")
 

@@ -104,8 +104,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol_with_a_suggestion(dis
     assert caught.value.code == -32602
 
 
-async def test_wrong_arguments_are_a_result_that_the_model_can_correct(dispatcher, mode):
-    """The model sees every problem."""
+async def test_the_result_of_a_call_with_wrong_arguments_lists_every_problem(dispatcher, mode):
     async with connected(dispatcher, mode) as client:
         result = await client.call_tool("add", {"a": "x"})
     assert result.is_error
