@@ -137,8 +137,8 @@ async def test_a_denied_write_is_stopped_for_every_tool(office, name, arguments,
         ("access", {"text": "src/a"}),
     ],
 )
-async def test_what_is_not_written_there_is_left_alone(office, name, arguments):
-    """Reading, other files, and words that only look like paths."""
+async def test_a_call_that_writes_no_path_of_the_rule_runs(office, name, arguments):
+    """The call reads, writes other files, or has words that only look like paths."""
     assert await office.kind(name, "deny access:write(src/**)", **arguments) == "ok"
 
 
@@ -175,7 +175,7 @@ async def test_each_kind_of_access_has_a_word(office, rule, name, arguments, kin
     assert await office.kind(name, rule, **arguments) == kind
 
 
-async def test_what_a_tool_finds_out_while_it_runs_is_held_against_the_rule(office):
+async def test_a_rule_applies_to_an_access_that_a_running_tool_asks_about(office):
     """A tool without markers asks with `context.permissions.check`."""
     assert await office.kind("wander", "deny access:read(src/**)", start="src/a") == "failed"
     assert await office.kind("wander", "deny access:read(src/**)", start="lib/a") == "ok"
@@ -268,7 +268,7 @@ def builtin(workspace, *rules):
 
 
 async def test_a_deny_of_writing_stops_edit_as_well(workspace):
-    """`deny write(path=src/**)` does not."""
+    """`deny write(path=src/**)` stops only `write`."""
     edit = ("edit", {"path": "src/a.txt", "edits": [{"old": "hello", "new": "bye"}]})
     calls = [("write", {"path": "src/b.txt", "content": "x"}), edit, ("bash", {"command": "echo x > src/b.txt"})]
     named, by_access = (builtin(workspace, f"deny {rule}(src/**)") for rule in ("write", "access:write"))
@@ -305,8 +305,7 @@ async def test_a_deny_of_reading_keeps_grep_from_showing_lines(workspace):
         ("access:write(~=src)", "`~=` compares texts"),
     ],
 )
-def test_a_mistake_is_refused_where_it_is_written(text, words):
-    """With what was probably meant."""
+def test_a_malformed_access_rule_is_refused_with_a_suggestion(text, words):
     with pytest.raises(RuleError, match=words):
         Rule("deny", text)
 
@@ -318,7 +317,6 @@ def test_an_allow_names_its_origin_exactly():
     assert read_rule("deny mcp:*/access:write").access == "write"
 
 
-def test_a_pattern_may_hold_an_equals_sign():
-    """It is no parameter there."""
+def test_an_equals_sign_in_a_pattern_does_not_name_a_parameter():
     rule = read_rule("deny access:command(STAGE=test make)")
     assert (rule.argument, rule.pattern) == (None, "STAGE=test make")

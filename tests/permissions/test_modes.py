@@ -42,8 +42,7 @@ def test_a_tool_is_what_its_author_stated(facts, row):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_mode_is_one_of_five(mode):
-    """By its name."""
+def test_each_of_the_five_modes_is_valid(mode):
     assert check_mode(mode) == mode
 
 

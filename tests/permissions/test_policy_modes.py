@@ -23,8 +23,8 @@ async def test_the_mode_can_be_changed_while_it_runs():
     assert world.permissions.mode == "auto"
 
 
-async def test_a_session_may_have_a_mode_of_its_own():
-    """Others keep the common one, and it can be given back."""
+async def test_a_session_may_have_another_mode_than_the_common_one():
+    """Other sessions keep the common mode, and the session can return to it."""
     world, other = World("writes", "none"), Session()
     permissions = world.permissions
     permissions.set_mode("auto", session=world.session)
@@ -59,8 +59,7 @@ def test_all_sessions_together_have_a_mode():
         Permissions().set_mode(None)
 
 
-async def test_a_session_with_an_unknown_mode_runs_nothing():
-    """However it came there."""
+async def test_a_session_with_an_unknown_mode_runs_no_calls():
     world = World("reads", "none")
     world.session._mode = "yolo"
     result = await world.dispatcher.call("reads", ARGUMENTS, session=world.session)
@@ -69,8 +68,8 @@ async def test_a_session_with_an_unknown_mode_runs_nothing():
 
 
 @pytest.mark.parametrize("name", ["mode", "grants"])
-def test_a_session_has_no_way_to_set_its_own(name):
-    """Not by hand, and not when it is made."""
+def test_the_mode_of_a_session_cannot_be_set_on_the_session(name):
+    """Setting the attribute and giving an argument are both refused."""
     with pytest.raises(AttributeError):
         setattr(Session(), name, "bypass")
     with pytest.raises(TypeError):

@@ -50,8 +50,8 @@ async def async_preflight(arguments):
     ],
 )
 @pytest.mark.parametrize("permissions", [None, Permissions("auto")], ids=["none", "auto"])
-async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight, text, kind, permissions):
-    """A preflight may be stated in every supported way; an answer of another type does not run."""
+async def test_the_accesses_of_a_preflight_are_judged_before_the_tool_runs(preflight, text, kind, permissions):
+    """A preflight may be stated in every supported way. The tool does not run if the answer has another type."""
     world = asking(preflight)
     result = await world.call(
         arguments={"text": text}, permissions=permissions, safety=SafetyChecks(further=[Tables()])
@@ -61,8 +61,7 @@ async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight,
 
 
 @pytest.mark.parametrize("permissions", [Permissions("bypass"), Saying("allow")], ids=["bypass", "a judge"])
-async def test_no_permission_lifts_a_safety_refusal(permissions):
-    """No mode, and no judge."""
+async def test_no_mode_and_no_judge_lifts_a_safety_refusal(permissions):
     world = asking(lambda arguments: [Query("secret")])
     assert (await world.call(permissions=permissions, safety=SafetyChecks(further=[Tables()]))).kind == "safety"
 

@@ -119,7 +119,7 @@ def test_a_grant_that_was_taken_back_shows_nothing(catalog):
     assert list_visible(view) == ["look"]
 
 
-def test_a_dispatcher_with_more_judges_keeps_answers_of_its_own(catalog):
+def test_an_extended_dispatcher_caches_visible_tools_separately(catalog):
     judge = Counting()
     judge.hidden = frozenset(["look"])
     dispatcher = Dispatcher(catalog, permissions=Permissions())
