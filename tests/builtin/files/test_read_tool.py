@@ -207,7 +207,6 @@ def test_half_a_character_at_the_end_is_no_line():
 
 @pytest.mark.parametrize(("tail", "lines"), [(b"", 40_000), (b"\n", 40_001), (b"end", 40_001)])
 def test_a_page_past_the_end_says_how_many_lines_there_are(tail, lines):
-    """Without a survey too."""
     file = io.BytesIO(b"some line\n" * 40_000 + tail)
     page = read_page(file, UTF_8, first_line=10**6, max_lines=1, max_bytes=9, on_progress=lambda count: None)
     assert (page.lines, page.lines_before, page.is_last) == ([], lines, True)
@@ -315,8 +314,8 @@ def test_a_search_stops_when_the_caller_is_gone(tmp_path):
         (b"\0\1\2\3", "binary file of no known kind"),
     ],
 )
-async def test_what_is_no_text_is_described(tmp_path, call, data, name):
-    """Kind and size, and nothing of what is in it."""
+async def test_a_binary_file_is_described_by_its_kind_and_size(tmp_path, call, data, name):
+    """None of its content is shown."""
     (tmp_path / "a.txt").write_bytes(data)
     result = await call()
     assert result.text == f"a.txt: {name}, {len(data)} bytes; its content is not shown, because it is not text"
@@ -349,8 +348,7 @@ async def test_a_broken_image_has_no_size(tmp_path, call, data):
     assert "pixels" not in (await call()).text
 
 
-def test_an_unknown_image_has_no_kind():
-    """And nothing is guessed."""
+def test_unknown_data_has_no_kind():
     assert kind_of(b"") is None
     assert kind_of(b"hello") is None
 
@@ -362,7 +360,7 @@ def test_no_image_can_make_its_reader_fail(tail, head):
 
 
 async def test_an_image_that_is_too_large_is_only_described(tmp_path, call):
-    """No provider would take it."""
+    """No provider would accept it."""
     (tmp_path / "a.txt").write_bytes(png() + bytes(4_000_000))
     result = await call()
     assert "too large to be shown, the limit is 3,750,000 bytes" in result.text
@@ -388,8 +386,7 @@ async def test_a_link_that_leads_to_nothing_is_said_to_be_one(tmp_path, call):
 
 
 @pytest.mark.parametrize("path", ["folder", "folder/", "."])
-async def test_a_folder_is_for_glob(tmp_path, call, path):
-    """And says so."""
+async def test_reading_a_folder_fails_and_names_glob(tmp_path, call, path):
     (tmp_path / "folder").mkdir()
     result = await call(path)
     assert result.kind == "failed"
@@ -405,8 +402,8 @@ async def test_a_pipe_is_refused_at_once(tmp_path, call):
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", ".env", "link"])
-async def test_what_is_outside_or_protected_is_refused(tmp_path, call, path):
-    """By the checks or by the workspace, and the content is not in the answer."""
+async def test_a_path_that_is_outside_or_protected_is_refused(tmp_path, call, path):
+    """The checks or the workspace refuse the path, and the content is not in the answer."""
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "link").symlink_to("/etc/passwd")
     result = await call(path)

@@ -27,8 +27,7 @@ def test_its_facts_let_it_run_in_plan_mode(tmp_path):
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")
 
 
-def test_a_line_comes_with_its_path_and_number_and_the_newest_file_first(tmp_path, grep):
-    """`path:N: line`."""
+def test_matching_lines_have_path_and_number_and_the_newest_file_comes_first(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "import") == "in/new.py:2: import sys\nold.py:1: import os"
 
 
@@ -54,13 +53,11 @@ def test_lines_around_do_not_come_twice(tmp_path, grep):
     assert grep(workspace, "x", context_lines=2).split("\n") == ["a:1: x", "a-2- 1", "a:3: x", "--", "b:1: x"]
 
 
-def test_names_alone(tmp_path, grep):
-    """mode="files"."""
+def test_mode_files_lists_only_paths(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "import", mode="files", ignore_case=True) == "in/note.md\nin/new.py\nold.py"
 
 
-def test_numbers_alone(tmp_path, grep):
-    """mode="count" counts lines, not matches."""
+def test_mode_count_counts_lines(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "o", mode="count") == "in/note.md: 1\nin/new.py: 2\nold.py: 2"
 
 
@@ -155,8 +152,7 @@ def test_a_long_line_is_cut_around_what_was_found(tmp_path, grep):
     assert len(end) < 500
 
 
-def test_nothing_found_is_said(tmp_path, grep):
-    """And what was not searched."""
+def test_the_answer_says_that_nothing_matches_and_what_was_not_searched(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",

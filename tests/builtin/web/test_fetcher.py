@@ -176,8 +176,7 @@ async def test_nonsense_on_the_wire_is_an_error_of_ours(server, data):
         await fetch_page(server)
 
 
-async def test_a_flood_of_headers_ends(server):
-    """Headers are bounded too."""
+async def test_an_endless_stream_of_headers_is_an_error(server):
     server.pages["/"] = header_flood
     with pytest.raises(ToolError, match=r"public\.example"):
         await fetch_page(server, limits=FetchLimits(timeout_seconds=10))
@@ -190,8 +189,8 @@ async def test_a_connection_that_is_reset_is_transient(server):
         await fetch_page(server)
 
 
-async def test_of_what_is_no_text_only_the_beginning_is_read(server):
-    """An image is described, so that its whole body is not needed."""
+async def test_only_the_beginning_of_a_binary_body_is_read(server):
+    """An image is only described, so its whole body is not needed."""
     server.pages["/"] = answer(b"\x89PNG\r\n\x1a\n" + bytes(1_000_000), type="image/png")
     page = await fetch_page(server)
     assert len(page.body.data) == 4096
@@ -223,8 +222,8 @@ def test_a_limit_has_to_be_a_number(name, wrong):
 
 
 @pytest.mark.parametrize("wrong", [{"max_bytes": 0}, {"timeout_seconds": 0}, {"max_bytes": 1.5}])
-def test_only_some_limits_may_be_nothing(wrong):
-    """No redirects is a wish; no bytes is a mistake, and half a byte too."""
+def test_only_some_limits_may_be_0(wrong):
+    """A limit of 0 redirects makes sense, and one of 0 bytes or half a byte does not."""
     assert FetchLimits(max_redirects=0, keep_seconds=0, keep_pages=0).max_redirects == 0
     with pytest.raises(ValueError, match="has to be"):
         FetchLimits(**wrong)

@@ -191,7 +191,7 @@ def test_invisible_elements_are_left_out(hidden):
 
 
 @pytest.mark.parametrize("style", ["opacity:0.5", "margin-left:-480px", "max-width:01em", "left:-5px", "color:none"])
-def test_what_is_seen_is_not_taken_for_hidden(style):
+def test_a_visible_element_is_not_mistaken_for_a_hidden_one(style):
     """A style that only looks like hiding hides nothing."""
     assert text(f"<p style='{style}'>shown</p>") == "shown"
 
