@@ -106,8 +106,7 @@ def test_an_alias_that_looks_like_another_tool_is_refused():
         Catalog(make_tool("read", "python"), make_tool("fetch", aliases=["Read"]))
 
 
-def test_a_tool_may_have_an_alias_that_looks_like_its_own_name():
-    """Both mean the same tool."""
+def test_a_tool_may_have_an_alias_that_resembles_its_name():
     assert Catalog(make_tool("read_file", aliases=["readFile"]))["readFile"].name == "read_file"
 
 
@@ -149,8 +148,8 @@ def test_a_prefix_may_make_a_later_name_impossible(name):
     assert view.names() == ["web_find", "web_list"]
 
 
-def test_of_two_servers_that_clash_later_the_first_keeps_the_name():
-    """Whichever server came last cannot take another's tools away, and own tools always stay."""
+def test_the_first_of_two_servers_with_the_same_name_of_a_tool_keeps_it():
+    """A server that comes later cannot take a tool away, and tools of the program always stay."""
     first, second, own = Catalog(make_tool("a")), Catalog(make_tool("b", "mcp:bank")), Catalog()
     both = first.merged(second, own)
     second.add(make_tool("get_item", "mcp:bank"))

@@ -50,8 +50,8 @@ def test_an_answer_is_a_sequence(catalog):
     assert "read_mail" in repr(found)
 
 
-def test_what_fits_nothing_finds_nothing_and_names_the_groups(catalog):
-    """Nothing is returned rather than something, and the groups are listed, the largest first."""
+def test_a_search_without_a_fit_returns_no_tools_and_names_the_groups(catalog):
+    """The largest group comes first."""
     found = catalog.search("xylophone quartz")
     assert not found
     assert found.groups == {"mail": 2, "web": 1, "(none)": 1}
@@ -65,8 +65,7 @@ def test_an_empty_catalog_says_that_it_is_empty():
     assert Catalog().search("anything").advice == "nothing fits; there are no tools"
 
 
-def test_many_groups_are_named_in_part():
-    """Advice stays short."""
+def test_the_advice_names_only_some_of_many_groups():
     catalog = Catalog(*(made(f"tool_{number}", group=f"group{number}") for number in range(40)))
     assert catalog.search("xylophone").advice.endswith(" and 10 more")
 
@@ -80,8 +79,7 @@ def test_a_group_is_searched_alone(catalog, group):
     }
 
 
-def test_a_group_that_nobody_has_finds_nothing(catalog):
-    """The advice names those that exist."""
+def test_a_search_in_an_unknown_group_names_the_groups_that_exist(catalog):
     assert "mail (2)" in catalog.search("mail", group="post office").advice
 
 
@@ -119,8 +117,7 @@ def test_tools_that_come_and_go_are_followed(catalog):
     assert [each.tool.name for each in catalog.search("email inbox")] == ["read_mail"]
 
 
-def test_a_tool_replaced_is_found_by_its_new_words(catalog):
-    """The old words are gone."""
+def test_a_replaced_tool_is_found_by_its_new_words_only(catalog):
     catalog.search("mail")
     catalog.add(made("count_words", "Tally terms."), replace=True)
     assert catalog.search("tally")[0].tool is catalog["count_words"]

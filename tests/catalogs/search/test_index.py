@@ -96,7 +96,7 @@ def test_a_name_or_alias_comes_first(index, query):
     assert (best.name, best.score) == ("read_file", 1.0)
 
 
-def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first():
+def test_the_literally_equal_name_comes_before_a_similar_one():
     """`readFile` asks for that, not for `read_file`."""
     index = Index([READ, Document(name="readFile", is_imported=True)])
     assert names(index.search("readFile")) == ["readFile", "read_file"]
@@ -254,14 +254,13 @@ def test_limit_bounds_the_answer(index):
     assert index.search("file", 0) == index.search("file", -1) == []
 
 
-def test_what_may_not_be_shown_takes_no_place(index):
-    """A tool that is not kept neither appears nor counts."""
+def test_a_hidden_tool_takes_no_place_in_the_results(index):
     assert names(index.search("text file", 1, predicate=lambda name: name != "read_file")) == ["write_file"]
     assert index.search("read_file", predicate=lambda name: False) == []
 
 
-def test_what_may_not_be_shown_sets_no_standard():
-    """A weak fit is a hit if the tool that makes it look weak is hidden."""
+def test_a_hidden_tool_does_not_raise_the_threshold():
+    """A weak fit is a hit if only a hidden tool fits better."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
     query = "get the weather forecast of the next days in a city"
@@ -305,7 +304,6 @@ def test_removing_what_is_not_there_says_so(index):
 
 
 def test_an_empty_index_finds_nothing():
-    """Also not a misspelt word."""
     assert Index().search("weather wether") == []
 
 

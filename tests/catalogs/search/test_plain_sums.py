@@ -166,8 +166,8 @@ def tables(index):
 
 
 @pytest.mark.parametrize("counts", list(permutations([1, 2, 3])), ids=str)
-def test_what_adds_up_to_the_same_is_a_tie(counts):
-    """In whatever order it was added up, of two tools that have as much the local one is first."""
+def test_scores_with_the_same_terms_are_equal(counts):
+    """The order in which the terms were added does not count, and the local one of two equal tools comes first."""
     words, others = ["alpha", "beta", "gamma"], [Document(name="o"), Document(name="p")]
     local = Document(name="z", texts=("alpha beta beta gamma gamma gamma",))
     foreign = Document(
@@ -179,8 +179,8 @@ def test_what_adds_up_to_the_same_is_a_tie(counts):
 
 
 @given(st.text(max_size=40))
-def test_a_tool_is_found_by_its_own_text_and_leaves_nothing_behind(text):
-    """Whatever characters it has, composed or not; and when the last tool went, no table holds anything."""
+def test_a_tool_is_found_by_its_text_and_leaves_no_entries_when_it_is_removed(text):
+    """This holds for any characters, composed or not."""
     index = Index([Document(name="x", description=text), Document(name="y", description="else")])
     has_words = any(stems or whole for _, stems, whole in filter(None, map(read_run, split_runs(text))))
     for form in ("NFC", "NFD"):

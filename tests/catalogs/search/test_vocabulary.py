@@ -25,7 +25,7 @@ def test_a_beginning_stands_for_the_commonest_longer_words():
     assert len(words.find_completions("temp")) == MAX_ALTERNATIVES
 
 
-def test_the_commonest_word_is_found_among_two_hundred_that_begin_alike():
+def test_the_commonest_of_two_hundred_words_with_the_same_beginning_is_found():
     """As many as begin with "con" in a catalog of ten thousand tools."""
     words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
     assert vocabulary(**words, control=2).find_completions("con")[0][0] == "control"
@@ -54,8 +54,8 @@ def test_a_known_word_is_completed_only_by_commoner_ones():
     assert [word for word, _ in words.find_completions("repo")] == ["repository"]
 
 
-def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
-    """Lookups follow the tools that come and go, also after the first lookup made its tables."""
+def test_a_removed_word_is_not_completed_or_repaired():
+    """Lookups follow the tools that come and go, also after the first lookup built its tables."""
     words = vocabulary(weather=2)
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
     assert [word for word, _ in words.find_completions("weath")] == ["weather"]
