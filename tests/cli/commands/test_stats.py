@@ -43,8 +43,7 @@ def test_a_log_is_summed_up_by_tool(log):
     assert data["unreadable"] == 0
 
 
-def test_as_text_it_is_a_table(log):
-    """With the time that it covers."""
+def test_text_output_is_a_table_with_the_covered_time(log):
     lines = log.run("stats", "calls.jsonl", "-o", "text").out.splitlines()
     assert lines[0].split() == [
         "tool",
@@ -73,16 +72,14 @@ def test_lines_that_cannot_be_read_are_counted(log):
     assert "2 lines of the log cannot be read, and are left out" in ran.err
 
 
-def test_an_empty_log_has_no_tools(shop):
-    """And no time."""
+def test_the_stats_of_an_empty_log_have_no_tools_and_no_times(shop):
     shop.write("empty.jsonl", "")
     assert shop.run("stats", "empty.jsonl").json == {"tools": [], "first": None, "last": None, "unreadable": 0}
     assert len(shop.run("stats", "empty.jsonl", "-o", "text").out.splitlines()) == 2
 
 
 @pytest.mark.parametrize("log", ["nowhere.jsonl", "."])
-def test_a_log_that_is_none_is_refused(shop, log):
-    """With its name."""
+def test_a_file_that_is_not_a_log_is_refused_with_its_name(shop, log):
     ran = shop.run("stats", log)
     assert (ran.code, ran.out) == (2, "")
     assert log in ran.err

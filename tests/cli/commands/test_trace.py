@@ -99,8 +99,7 @@ def test_empty_lists_that_a_collector_leaves_out_lose_no_span(shop):
     assert [span["span"] for span in shop.run("trace", "run.jsonl").json] == ["1", "2"]
 
 
-def test_names_of_spans_cannot_act(shop):
-    """Not even in a terminal."""
+def test_control_sequences_in_names_of_spans_are_escaped(shop):
     (shop.folder / "run.jsonl").write_text(line(1, name="\x1b[2J\nchat\ud800"))
     ran = shop.run("trace", "run.jsonl", "-o", "text")
     assert ran.code == 0
