@@ -76,8 +76,8 @@ def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
     assert naming.find_sent(always, catalog) is catalog[always]
 
 
-def test_of_names_with_dots_and_dashes_the_one_that_is_sent_is_called():
-    """Also if the name as it is sent is that of a deferred tool."""
+def test_a_call_resolves_to_the_tool_whose_name_was_sent():
+    """A name with dots may be sent as the name of a deferred tool with dashes."""
     catalog = build_catalog("a--b--c", defer=True).merged(build_catalog("a.b--c"))
     assert module("openai").NAMING.resolve("a--b--c", catalog)[0] == "a.b--c"
 
@@ -131,8 +131,8 @@ def test_a_tools_own_name_comes_before_somebodys_alias():
     assert module("openai").NAMING.resolve("git--log", catalog)[0] == "git.log"
 
 
-def test_without_the_catalog_dashes_are_dots():
-    """The usual reading; the catalog's lookup finds a name with dashes all the same."""
+def test_dashes_are_read_as_dots_without_a_catalog():
+    """This is the usual reading, and the lookup of the catalog also finds a name with dashes."""
     assert module("openai").NAMING.resolve("git--log", None) == ("git.log", None)
     assert module("gemini").NAMING.resolve("git--log", None) == ("git--log", None)
 

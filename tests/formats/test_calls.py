@@ -132,8 +132,8 @@ def test_a_response_without_calls_has_none(name, response):
 
 @pytest.mark.parametrize("response", [None, 42, "text", {}, [], object()], ids=repr)
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_response_is_an_error_that_names_the_format(name, response):
-    """Something else altogether is not read as "no calls"."""
+def test_a_value_that_is_not_a_response_is_an_error_that_names_the_format(name, response):
+    """It is not read as a response without calls."""
     with pytest.raises(ProviderError) as caught:
         module(name).calls(response)
     assert str(caught.value).startswith(("openai" if name == "openai_responses" else name) + ":")
@@ -160,8 +160,8 @@ def test_a_broken_response_is_an_error_with_the_place(name, response, place):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_error_of_the_provider_is_told_in_its_words(name):
-    """The JSON of an error is no response; what it says is passed on, cut short."""
+def test_the_message_of_a_provider_error_is_passed_on(name):
+    """The JSON of an error is not a response. A long message is cut."""
     with pytest.raises(ProviderError) as caught:
         module(name).calls({"type": "error", "error": {"type": "overloaded", "message": "Overloaded " * 100}})
     assert "the response is an error: Overloaded" in str(caught.value)

@@ -168,7 +168,7 @@ def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
     ],
 )
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_catalog_or_session_is_refused_with_what_to_give(name, wrong, words):
-    """A list of functions is what people give first."""
+def test_a_wrong_catalog_or_session_is_refused_with_the_right_type(name, wrong, words):
+    """A list of functions is a common mistake."""
     with pytest.raises(TypeError, match=words):
         build_definitions(name, *wrong)

@@ -75,8 +75,8 @@ def test_all_results_of_a_turn_are_one_message(name):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "ollama", "mcp"])
-def test_each_result_is_a_message_of_its_own(name):
-    """Elsewhere each has its own, in the order of the calls."""
+def test_each_result_is_a_separate_message(name):
+    """The messages are in the order of the calls."""
     sent = module(name).results([result(text="one"), result(text="two")])
     assert ["one" in str(sent[0]), "two" in str(sent[1])] == [True, True]
     assert len(sent) == 2
@@ -90,7 +90,7 @@ def test_no_results_are_no_messages(name):
 
 @pytest.mark.parametrize("text", ["", " \n"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_empty_result_is_not_sent_empty(name, text):
+def test_an_empty_result_is_sent_with_a_text(name, text):
     """Some providers refuse empty text."""
     assert "(no output)" in str(module(name).results([result(text=text)]))
 
@@ -117,8 +117,8 @@ def test_a_wrong_media_type_is_put_right(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "mcp"])
-def test_what_is_no_image_is_told_in_words(name):
-    """Bytes that no provider shows are not sent; the text says that they are missing."""
+def test_the_text_says_that_an_unsupported_image_is_missing(name):
+    """Bytes that no provider shows are not sent."""
     sent = module(name).results([result(parts=[ImagePart(b"<svg/>", "image/svg+xml"), ImagePart(PNG)])])
     text = json.dumps(sdks.plain(sent))
     assert "1 of the images cannot be shown" in text
@@ -237,8 +237,8 @@ def test_half_a_letter_can_be_sent(name):
     ],
 )
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_list_of_results_is_refused_with_what_to_write(name, wrong, words):
-    """One result alone is what people give first."""
+def test_a_value_that_is_not_a_list_of_results_is_refused_with_the_remedy(name, wrong, words):
+    """A single result is a common mistake."""
     with pytest.raises(TypeError, match=words):
         module(name).results(wrong)
 

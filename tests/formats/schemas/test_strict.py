@@ -223,8 +223,7 @@ def test_an_optional_property_is_made_nullable_once(schema, sent):
         ),
     ],
 )
-def test_what_the_subset_cannot_say_is_said_in_words(dialect, schema, sent):
-    """Keywords that a provider refuses move into the description; the rest stays."""
+def test_a_keyword_outside_the_subset_moves_into_the_description(dialect, schema, sent):
     assert rewrite({"a": schema}, dialect)["a"] == sent
 
 
@@ -255,8 +254,7 @@ def test_words_follow_what_the_author_wrote():
     ],
 )
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
-def test_what_cannot_be_strict_is_named_with_its_place(dialect, property_schema, why):
-    """The author finds what stands in the way."""
+def test_an_obstacle_to_strictness_is_named_with_its_place(dialect, property_schema, why):
     schema = {
         "type": "object",
         "properties": {"a": property_schema, "b": {"type": "string"}},
