@@ -192,8 +192,7 @@ async def test_a_dispatcher_takes_an_instance(source):
         assert (await dispatcher.call("refund_order", {"amount": "x"})).kind == "bad_args"
 
 
-async def test_an_agent_takes_an_instance():
-    """As it takes functions."""
+async def test_an_agent_takes_an_instance_as_a_tool():
     provider = ScriptedProvider([[ToolCall("wiper", {"amount": 5})], "done"])
     run = await Agent(provider, [make(read_only=True)]).run("Refund 5.")
     assert run.text == "done"

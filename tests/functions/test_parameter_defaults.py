@@ -122,7 +122,7 @@ def test_a_pydantic_field_may_be_the_default(field):
 
 
 def test_a_pydantic_field_without_a_default_is_required():
-    """Although Python sees a default."""
+    """Python sees the field as a default."""
 
     def take(limit: int = pydantic.Field(description="How many.")):  # noqa: B008 -- as pydantic's users write it
         return limit
@@ -133,8 +133,6 @@ def test_a_pydantic_field_without_a_default_is_required():
 
 
 def test_a_field_in_the_annotation_may_hold_the_default():
-    """As pydantic reads it."""
-
     def take(limit: Annotated[int, pydantic.Field(default=5, ge=1)]):
         return limit
 
