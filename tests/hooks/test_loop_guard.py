@@ -52,7 +52,6 @@ async def test_sessions_are_not_kept_for_ever(dispatcher):
     assert len(guard._last_calls) == 10_000
 
 
-def test_a_guard_allows_at_least_one():
-    """Otherwise nothing could be called."""
+def test_a_guard_that_allows_no_call_is_refused():
     with pytest.raises(ValueError, match="max_repeats"):
         LoopGuard(max_repeats=0)
