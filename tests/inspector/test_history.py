@@ -116,7 +116,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_fits_is_about_as_long_as_its_json(value):
+def test_a_value_fits_if_its_json_is_short_enough(value):
     """A value that fits has at most six times as many characters: control characters are written as six."""
     length = len(json.dumps(value))
     assert fits(value, length * 2 + 10)

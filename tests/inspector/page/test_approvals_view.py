@@ -61,7 +61,7 @@ def test_grant_answers_the_next_call(inspect, shop):
     panel.get_by_text("would run").wait_for()
 
 
-def test_denial_tells_the_model_why(inspect, shop):
+def test_the_model_reads_the_reason_of_a_denial(inspect, shop):
     inspected = inspect(shop.dispatcher)
     ask(inspected)
     page = inspected.open("/approvals")

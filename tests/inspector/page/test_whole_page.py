@@ -95,7 +95,7 @@ def test_small_screen_has_a_way_back(shop_inspector):
     page.get_by_role("listbox").wait_for()
 
 
-def test_nothing_moves_if_the_user_wants_that(shop_inspector):
+def test_the_page_has_no_animations_with_reduced_motion(shop_inspector):
     page = shop_inspector.open("/calls", reduced_motion="reduce")
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
