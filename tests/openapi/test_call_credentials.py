@@ -124,14 +124,14 @@ def test_a_key_that_the_api_repeats_is_masked(scheme, credential, echoed, media_
 
 
 @pytest.mark.parametrize("auth", [{}, {"key": "s3cret"}])
-def test_a_deep_answer_is_cut_or_refused_in_words(auth):
+@pytest.mark.parametrize(
+    ("depth", "kinds"), [(60, {"ok"}), (300, {"ok"}), (900, {"ok", "failed"}), (500_000, {"failed"})]
+)
+def test_a_deep_answer_is_cut_or_refused_with_the_reason(auth, depth, kinds):
     data = secured({"key": []} if auth else {})
-    kinds = {}
-    for depth in (60, 300, 900, 500_000):
-        result = call(data, "list", app=app_for(b"[" * depth + b"]" * depth), auth=auth)
-        kinds[depth] = result.kind
-        assert result.kind == "ok" or "nested too deeply to be read; the call was made" in result.text
-    assert (kinds[60], kinds[300], kinds[500_000]) == ("ok", "ok", "failed")
+    result = call(data, "list", app=app_for(b"[" * depth + b"]" * depth), auth=auth)
+    assert result.kind in kinds
+    assert result.kind == "ok" or "nested too deeply to be read; the call was made" in result.text
 
 
 class HeaderAuth(httpx.Auth):
