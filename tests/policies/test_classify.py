@@ -152,8 +152,8 @@ def url_error(reason):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
-def test_the_table_knows_what_passes_by_itself(error, happened):
-    """Transient or not, and whether the effect may have taken place."""
+def test_the_table_says_which_errors_are_transient(error, happened):
+    """It also says whether the effect may have taken place."""
     tool_error = classify_error(error)
     assert isinstance(tool_error, Transient) == (happened is not None)
     assert getattr(tool_error, "happened", None) == happened

@@ -163,8 +163,8 @@ def test_a_masked_error_can_be_pickled():
     assert pickle.loads(copy).problems == raised.value.problems
 
 
-def test_a_tool_without_secrets_is_told_everything():
-    """The value is what helps a model to correct itself."""
+def test_a_problem_shows_the_value_if_the_tool_has_no_secrets():
+    """The value helps a model to correct the call."""
 
     def count(n: int) -> None:
         """Count."""
