@@ -219,7 +219,7 @@ async def test_arguments_that_were_cut_off_stay_text_and_can_be_sent_back():
     assert sent["messages"][1]["content"][2]["toolUse"]["input"] == {"INVALID_JSON": '{"path"'}
 
 
-def test_each_document_has_a_name_of_its_own():
+def test_every_document_has_a_different_name():
     """Neighbouring messages of the user are sent as one, in which names must differ."""
     document = ResourcePart("file:///a.pdf", b"%PDF-1.7\n", "application/pdf")
     messages = (UserMessage.of("Compare:", document, document), UserMessage.of(document))

@@ -93,8 +93,7 @@ async def test_a_server_that_never_answers_is_given_up(name, is_streamed, behavi
 
 @pytest.mark.parametrize("option", ["timeout_seconds", "total_seconds"])
 @pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
-def test_a_limit_that_is_none_is_refused(option, seconds):
-    """The message names the option."""
+def test_an_invalid_limit_is_refused_with_its_name(option, seconds):
     with pytest.raises(ValueError, match=option):
         build_provider("openai", api_key=KEY, **{option: seconds})
 

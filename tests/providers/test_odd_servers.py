@@ -83,8 +83,8 @@ async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
     ]
 
 
-async def test_calls_with_neither_index_nor_id_are_told_apart_by_their_names():
-    """A name begins a call; what has none goes on with the last."""
+async def test_calls_without_index_and_id_are_separated_by_their_names():
+    """A name begins a call, and a piece without a name continues the last one."""
     pieces = [
         call_chunk(None, None, "one", "{"),
         call_chunk(None, None, None, "}"),
@@ -130,8 +130,8 @@ async def test_arguments_that_nest_too_deeply_stay_text(name):
     assert provider._build_outgoing(Request(messages=(reply.message,)), stream=False)
 
 
-async def test_what_a_server_adds_of_its_own_goes_back():
-    """Reasoning in pieces, lists of details, and what hangs on a call."""
+async def test_fields_that_a_server_adds_go_back_to_it():
+    """They are reasoning in pieces, lists of details, and fields of a call."""
     call = {"index": 0, "id": "a", "type": "function", "function": {"name": "one", "arguments": "{}"}}
     events = [
         chunk({"role": "assistant", "reasoning": "Hm", "reasoning_details": [{"text": "Hm"}]}),
@@ -235,8 +235,8 @@ async def test_generated_id_belongs_to_no_other_call():
 # Anthropic
 
 
-async def test_what_the_server_did_by_itself_goes_back_to_anthropic():
-    """Blocks that the library does not know, and citations, are kept as they came."""
+async def test_server_tool_blocks_go_back_to_anthropic():
+    """Blocks that the library does not know, and citations, are kept unchanged."""
     events = [
         {"type": "message_start", "message": {"id": "m", "model": "c", "usage": {"input_tokens": 1}}},
         {"type": "something_new"},
@@ -345,15 +345,13 @@ async def test_a_refusal_in_a_response_is_its_text():
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-async def test_a_prompt_that_was_blocked_is_a_refusal(is_stream):
-    """There is no candidate then."""
+async def test_a_blocked_prompt_is_a_refusal(is_stream):
     body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
     reply = (await stream_reply("gemini", body))[1] if is_stream else await whole("gemini", body)
     assert (reply.stop, reply.message.text, reply.usage.input_tokens) == ("refusal", "", 4)
 
 
-async def test_a_candidate_without_content_says_nothing():
-    """As after a filter."""
+async def test_a_candidate_without_content_is_an_empty_refusal():
     reply = await whole("gemini", {"candidates": [{"finishReason": "SAFETY"}]})
     assert (reply.stop, reply.message) == ("refusal", AssistantMessage())
 
