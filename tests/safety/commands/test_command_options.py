@@ -107,8 +107,8 @@ def test_a_question_for_help_does_nothing_else(line, asks):
         ("wget https://example.com/x.zip; sh y.sh", None),
     ],
 )
-def test_what_a_list_or_a_server_names_may_be_what_runs(line, word):
-    """After a download whose names only a list or the server says, any file that runs may be one of them."""
+def test_a_file_that_runs_after_a_download_by_a_list_may_be_a_downloaded_one(line, word):
+    """Only the list or the server knows the names of the downloaded files."""
     finding = check_command(line)
     assert (finding.word if finding else None) == word
 

@@ -112,8 +112,8 @@ def test_words_and_commands_are_told_apart_as_bash_does(line, expected):
     ]
     + ["a=(;)", "a=([b c]=d)", "[[ a =~ (b c) ]]", "[[ a", "case a in b c) d;; esac", "for 1 in a; do b; done", "fi"],
 )
-def test_what_is_rare_or_broken_is_refused(line):
-    """Rather than read in a way that bash may not share."""
+def test_a_rare_or_broken_construct_is_refused(line):
+    """The outline might read it in another way than bash."""
     with pytest.raises(CannotParse):
         read_outline(line)
 

@@ -176,8 +176,8 @@ def test_words_behind_redirections_are_the_commands(text, expected):
     assert parse_script(text).commands[-1].words == expected
 
 
-def test_how_a_command_was_reached_is_told():
-    """From the outside in."""
+def test_a_command_has_the_commands_and_functions_around_it():
+    """The outermost comes first."""
     script = parse_script("sudo sh -c 'echo $(id)'; f() { ls; }")
     assert [(command.name, command.nesting) for command in script.commands] == [
         ("sudo", ()),
@@ -205,8 +205,8 @@ def test_how_a_command_was_reached_is_told():
         ("a $(b) | c", "c", ["a"]),
     ],
 )
-def test_who_feeds_a_command_is_told(text, name, feeding):
-    """Through pipes, into compounds and wrappers."""
+def test_a_command_has_the_commands_that_feed_it(text, name, feeding):
+    """They feed it through pipes, into compounds and into wrappers."""
     (command,) = [candidate for candidate in parse_script(text).commands if candidate.name == name]
     assert [feeder.name for feeder in command.fed_by] == feeding
     assert (command.pipe_source.name if command.pipe_source else None) == (feeding[-1] if feeding else None)
@@ -235,8 +235,10 @@ def test_who_feeds_a_command_is_told(text, name, feeding):
         ("ls '$x'", False, False, False),
     ],
 )
-def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitution):
-    """Anywhere in the text, and in what it gives to shells."""
+def test_a_script_says_whether_it_has_redirections_assignments_and_substitutions(
+    text, redirection, assignment, substitution
+):
+    """They may be anywhere in the text, and in the texts that it gives to shells."""
     script = parse_script(text)
     assert (script.has_redirection, script.has_assignment, script.has_substitution) == (
         redirection,
