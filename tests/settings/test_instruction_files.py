@@ -153,8 +153,8 @@ def test_an_untrusted_project_leaves_out_no_file_of_the_user(place):
     assert find_instructions(place.load()).text == ""
 
 
-def test_what_cannot_be_read_is_left_out_with_the_reason(place, read, tmp_path):
-    """Which were left out and why: links that lead out, pipes, other encodings, empty files, the same text twice."""
+def test_an_unreadable_instruction_file_is_left_out_with_the_reason(place, read, tmp_path):
+    """The files are links that lead out, pipes, other encodings, empty files, and the same text twice."""
     (tmp_path / "elsewhere.md").write_text("x")
     (place.project / "link.md").symlink_to(tmp_path / "elsewhere.md")
     (place.project / "nowhere.md").symlink_to("missing.md")

@@ -27,8 +27,8 @@ from toolkit.settings.keys import KEYS, is_stricter_mode
 from toolkit.settings.trust import why_not_trusted
 
 
-def test_without_files_the_defaults_count(place):
-    """Each setting has a default, and the page can say that it is one."""
+def test_the_defaults_count_if_there_are_no_files(place):
+    """A setting says that it is a default."""
     merged = place.load()
     assert merged["mode"] == "default"
     assert merged["limits.max_turns"] == 50

@@ -135,7 +135,7 @@ def make_growing(path: Path) -> None:
     ],
     ids=["pipe", "folder", "device", "large", "huge"],
 )
-def test_what_is_no_file_of_a_fair_size_is_refused_at_once(tmp_path, make, why):
+def test_an_oversized_or_special_file_is_refused_at_once(tmp_path, make, why):
     """At most one byte more than the limit is read."""
     make(tmp_path / "file")
     with pytest.raises(ValueError, match=why):
@@ -165,8 +165,7 @@ def test_a_file_that_grows_while_it_is_read_is_cut_off(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["toolkit.toml", "skills", "bin/check.sh"])
-def test_a_pipe_in_the_folder_is_an_error_and_is_not_waited_for(project, name):
-    """Wherever it is."""
+def test_a_pipe_in_the_folder_is_an_error_and_does_not_block(project, name):
     (project / ".toolkit" / name).unlink(missing_ok=True)
     os.mkfifo(project / ".toolkit" / name)
     with pytest.raises(TrustError, match="neither a file nor a folder"):
