@@ -127,8 +127,8 @@ def _starts_a_block(text):
     return "```" in text or "~~~" in text
 
 
-def test_what_was_put_in_is_not_looked_at_again(expand):
-    """A line of a skill's own text is no command."""
+def test_an_expanded_text_is_not_expanded_again(expand):
+    """A line of the text of a skill is not a command."""
     assert expand("/nested") == "/review a\n/plain"
 
 
