@@ -226,8 +226,8 @@ CALL = dump_call(ToolResult("ok"), Session())
         ([], "version None cannot be read"),
     ],
 )
-def test_what_is_no_reply_is_refused(record: Any, words: str) -> None:
-    """A record that is not that of a reply is refused, and the message names the place."""
+def test_a_malformed_record_of_a_reply_is_refused(record: Any, words: str) -> None:
+    """The message names the place."""
     with pytest.raises(ValueError, match=words):
         load_reply(record)
 
@@ -248,8 +248,8 @@ def test_what_is_no_reply_is_refused(record: Any, words: str) -> None:
         ({**CALL, "session": {"loaded": ["read"], "mode": "odd"}}, "odd"),
     ],
 )
-def test_what_is_no_record_of_a_call_is_refused(record: Any, words: str) -> None:
-    """A record that is not that of a call is refused, and the session is not changed."""
+def test_a_malformed_record_of_a_call_is_refused(record: Any, words: str) -> None:
+    """The session is not changed."""
     session = Session()
     with pytest.raises(ValueError, match=words):
         load_call(record, session)
