@@ -387,7 +387,7 @@ async def test_a_dispatcher_and_an_agent_take_telemetry(recording):
 @pytest.mark.parametrize(
     "give", [Dispatcher, lambda tools, **options: Agent(ScriptedProvider(["a"]), tools, **options)]
 )
-def test_what_is_no_telemetry_is_refused_where_it_is_given(give):
+def test_an_invalid_telemetry_option_is_refused(give):
     with pytest.raises(TypeError, match=r"telemetry cannot be .*; give Telemetry\(\) or TraceFile\(path\)"):
         give([], telemetry="otlp")
 
