@@ -77,7 +77,7 @@ async def test_right_and_wrong_cases_are_counted(ask):
     }
 
 
-async def test_the_right_tool_with_wrong_arguments_is_told_apart(ask):
+async def test_the_right_tool_with_wrong_arguments_counts_as_a_right_choice_only(ask):
     evaluation = await ask([LATE], [call("look_up", order=8)])
     assert (evaluation.tool_choice, evaluation.score) == (Score(1, 1), Score(0, 1))
     assert evaluation.results[0].reason == "look_up: order is 8, expected 7"
@@ -198,7 +198,7 @@ async def test_an_evaluation_can_be_kept_and_compared(ask):
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"version": 2}, {"version": 1, "results": [{}]}])
-def test_what_is_no_evaluation_is_refused(data):
+def test_malformed_evaluation_data_is_refused(data):
     with pytest.raises(ValueError, match="evaluation"):
         Evaluation.from_json(data)
 

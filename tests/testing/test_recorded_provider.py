@@ -199,13 +199,14 @@ async def test_secrets_are_not_in_the_file(path, monkeypatch):
     assert recorded.text == f"Done, {KEY}, open-sesame-42."
 
 
-async def test_a_recording_with_masked_secrets_is_played(path):
+@pytest.mark.parametrize("password", ["hunter2!", "another"])
+async def test_a_recording_with_masked_secrets_is_played(path, password):
+    """A prompt with another secret plays the same recording."""
     script = ScriptedProvider([[make_call("log_in", {"user": "ada", "password": "hunter2!", "pin": 12})], "Done."])
     prompt = "Log ada in with hunter2! and 12."
     await run(RecordedProvider(path, script), prompt)
-    for played_prompt in (prompt, prompt.replace("hunter2!", "another")):
-        played = await run(RecordedProvider(path), played_prompt)
-        assert (played.status, played.reason) == ("done", "")
+    played = await run(RecordedProvider(path), prompt.replace("hunter2!", password))
+    assert (played.status, played.reason) == ("done", "")
 
 
 async def test_a_difference_is_shown_without_secrets(path):

@@ -32,7 +32,7 @@ def test_a_note_on_calls_that_fail_has_no_advice_for_the_model():
     assert "calls failed, such as: There is no such order, so the laws have seen little of it; give" in note
 
 
-def test_nothing_is_noted_of_a_tool_that_answers_its_examples_alike_or_has_no_parameters():
+def test_a_tool_with_examples_or_without_parameters_may_always_give_the_same_answer():
     def greet(name: Annotated[str, "Who."]) -> str:
         """Greet a person."""
         return "hello"

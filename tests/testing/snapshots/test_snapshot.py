@@ -173,13 +173,13 @@ COMPATIBLE = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_callers_is_said_in_words(name):
+def test_a_breaking_change_is_described(name):
     old, new, text = BREAKS[name]
     assert (True, text) in compare(old, new)
 
 
 @pytest.mark.parametrize("name", COMPATIBLE)
-def test_what_is_harmless_is_said_too(name):
+def test_a_compatible_change_is_described(name):
     old, new, text = COMPATIBLE[name]
     changes = compare(old, new)
     assert (False, text) in changes
@@ -187,7 +187,7 @@ def test_what_is_harmless_is_said_too(name):
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_nothing_is_said_of_a_tool_that_is_the_same(name):
+def test_an_unchanged_tool_has_no_changes(name):
     tool = BREAKS[name][0]
     assert compare(tool, tool) == []
 
