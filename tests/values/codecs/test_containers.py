@@ -139,8 +139,7 @@ def test_items_without_equality_can_be_in_a_set(validation):
     assert sorted(marker.name for marker in received) == ["a", "b"]
 
 
-def test_sets_are_written_in_one_order():
-    """Equal sets look equal."""
+def test_equal_sets_are_written_in_the_same_order():
     assert written(set[str], {"b", "a", "c"}) == ["a", "b", "c"]
 
 

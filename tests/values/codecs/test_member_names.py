@@ -217,7 +217,7 @@ async def test_a_name_is_refused_where_repairs_are_off(hint, sent):
     ],
     ids=lambda value: str(value)[:30],
 )
-async def test_what_names_no_member_is_refused(hint, sent):
+async def test_a_value_that_names_no_member_is_refused(hint, sent):
     """A repair never guesses."""
     result = await dispatch_to(hint).call("probe", {"value": sent})
     assert result.kind == "bad_args"

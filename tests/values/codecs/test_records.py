@@ -324,8 +324,8 @@ class Small(NamedTuple("_Small", [("x", int)])):
         (Small, {"x": 11}, "value: too big"),
     ],
 )
-def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, message, validation):
-    """A class refuses what its types cannot say, and the model reads why and where."""
+def test_an_error_of_a_constructor_is_a_problem_of_the_call(hint, form, message, validation):
+    """A class can refuse values that its types allow, and the model reads why and where."""
     assert problem(hint, form, validation) == message
 
 
