@@ -113,8 +113,8 @@ class Careless(Library):
         ("secrets", "shown"),
     ],
 )
-def test_a_row_tells_a_careless_library(name, cell):
-    """A program that finds the same in every library would find nothing."""
+def test_a_row_recognizes_a_careless_library(name, cell):
+    """A program that gives the same result for every library would be useless."""
     (row,) = [row for row in ROWS if row.name == name]
     assert asyncio.run(row.run(Careless())) == cell
 

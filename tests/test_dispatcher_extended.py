@@ -70,8 +70,7 @@ async def test_the_tools_are_those_of_the_other_catalog(catalog, dispatcher):
     assert (await dispatcher.call("shout", {"text": "hi"})).text == "HI"
 
 
-async def test_without_a_catalog_the_tools_are_the_same(dispatcher):
-    """Only hooks may be wanted."""
+async def test_an_extension_without_a_catalog_has_the_same_tools(dispatcher):
     assert dispatcher.extended().catalog is dispatcher.catalog
 
 
@@ -131,9 +130,7 @@ async def test_judges_can_only_forbid_more(catalog, permissions):
     assert (await first.call("shout", {"text": "hi"})).text == "HI"
 
 
-async def test_a_judge_cannot_allow_what_the_first_forbids(catalog):
-    """The strictest verdict counts."""
-
+async def test_a_judge_of_the_extension_cannot_allow_what_the_first_denies(catalog):
     class Generous:
         def judge(self, request):
             return "allow"
@@ -173,7 +170,7 @@ async def test_an_added_rule_opens_no_port(catalog):
 # What is refused.
 
 
-def test_an_option_that_is_shared_is_refused(dispatcher):
+def test_an_option_that_both_dispatchers_share_is_refused(dispatcher):
     """It would change the first."""
     with pytest.raises(TypeError, match="retry"):
         dispatcher.extended(retry=None)
@@ -290,7 +287,6 @@ async def test_closing_the_extension_leaves_the_first_open(catalog, dispatcher):
 
 
 async def test_leaving_the_context_of_the_extension_leaves_the_first_open(dispatcher):
-    """As `close` does."""
     async with dispatcher.extended() as extended:
         assert (await extended.call("shout", {"text": "hi"})).text == "HI"
     assert (await dispatcher.call("shout", {"text": "hi"})).text == "HI"

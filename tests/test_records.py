@@ -113,8 +113,8 @@ def test_a_frozen_record_with_slots_survives_pickling():
     assert pickle.loads(pickle.dumps(Stored(1, "a"))) == Stored(1, "a")  # noqa: S301 -- its own bytes
 
 
-def test_what_the_class_defines_stays():
-    """As in a dataclass, where `__eq__` alone does not take the hash away."""
+def test_methods_that_the_class_defines_stay():
+    """As in a dataclass, `__eq__` alone does not remove the hash."""
     behaviours = []
     for decorate in (dataclass, record):
 
@@ -132,7 +132,7 @@ def test_what_the_class_defines_stays():
     assert behaviours[0] == behaviours[1] == ("own", True, True)
 
 
-def test_a_class_may_keep_its_own_hash_and_init():
+def test_a_class_keeps_a_hash_and_an_init_that_it_defines():
     """`dataclass` would not replace them either."""
 
     @record(frozen=True)

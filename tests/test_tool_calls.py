@@ -96,8 +96,8 @@ def test_an_alias_has_the_digest_of_its_tool():
     assert ToolCall("cat", {"a": 1}, tool=Found()).digest() == ToolCall("read", {"a": 1}).digest()
 
 
-def test_a_call_knows_its_conversation():
-    """By the session's id; without one all calls are of the same."""
+def test_the_session_key_of_a_call_is_the_id_of_its_session():
+    """All calls without a session have the same key."""
     session = Session(id="s")
     assert ToolCall("read", session=session).session_key == "s"
     assert ToolCall("read").session_key == ""

@@ -212,7 +212,7 @@ async def test_two_steps_at_once_make_one_request():
     assert {result.request.id for result in results} == {"step-1"}
 
 
-async def test_a_call_of_a_batch_has_its_own(shop):
+async def test_a_call_of_a_batch_may_have_a_request_id(shop):
     """`ToolCall.request_id` counts in `call` and in `call_many`."""
     calls = [ToolCall("send", {"item": "tea"}, request_id="a"), ToolCall("send", {"item": "jam"}, request_id="b")]
     first = await shop.dispatcher.call_many(calls)

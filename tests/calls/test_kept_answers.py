@@ -163,8 +163,8 @@ def test_a_tool_gets_precisely_its_answers(values, data):
         rest, answers = list(order), {}
         for size in [*sizes, len(order)]:
             keys, rest = rest[:size], rest[size:]
-            got = await asyncio.gather(*[context.ask(str(key), f"{owner} {key}?", {}) for key in keys])
-            answers.update(zip(keys, got, strict=True))
+            new_answers = await asyncio.gather(*[context.ask(str(key), f"{owner} {key}?", {}) for key in keys])
+            answers.update(zip(keys, new_answers, strict=True))
         completed.append((owner, answers))
 
     async def answer_all() -> None:

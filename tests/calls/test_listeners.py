@@ -184,22 +184,22 @@ async def test_a_call_abandoned_by_a_listener_still_sends_all_events(broken, rec
     assert (recorder.names, ran) == (["call_started", "call_ended"], [])
 
 
-async def test_listeners_of_all_kinds_are_told_in_their_order():
-    """Also if one that has to be awaited stands between others."""
-    told: list[str] = []
+async def test_listeners_of_all_kinds_run_in_their_order():
+    """This holds also if an async one stands between others."""
+    names: list[str] = []
 
     class First:
         def on_event(self, event: Any) -> None:
-            told.append("first")
+            names.append("first")
 
     class Second:
         async def on_event(self, event: Any) -> None:
             await asyncio.sleep(0)
-            told.append("second")
+            names.append("second")
 
     class Third:
         def on_event(self, event: Any) -> None:
-            told.append("third")
+            names.append("third")
             raise ValueError
 
     class Fourth:
@@ -207,10 +207,10 @@ async def test_listeners_of_all_kinds_are_told_in_their_order():
             return self.tell()
 
         async def tell(self) -> None:
-            told.append("fourth")
+            names.append("fourth")
 
     await Dispatcher(Catalog(add), hooks=[First(), Second(), Third(), Fourth()]).call("add", {"a": 1})
-    assert told == ["first", "second", "third", "fourth"] * 3
+    assert names == ["first", "second", "third", "fourth"] * 3
 
 
 async def test_a_call_with_a_listener_leaves_no_cyclic_garbage():
@@ -293,7 +293,7 @@ def test_a_failure_at_a_change_is_logged_and_the_change_stays(caplog):
     dispatcher.close()
 
 
-def test_listeners_of_both_dispatchers_hear_once_of_a_change_of_the_catalog():
+def test_listeners_of_a_dispatcher_and_its_extension_receive_a_catalog_change_once():
     catalog, first, second = Catalog(add), Recorder(), Recorder()
     dispatcher = Dispatcher(catalog, hooks=[first])
     extended = dispatcher.extended(hooks=[second])

@@ -42,11 +42,11 @@ def test_the_parameter_is_a_boolean_that_may_be_left_out(work):
 
 def test_a_function_never_gets_the_parameter():
     """The function stays as it is: positional parameters, `*args` and `**kwargs` do not see the new one."""
-    got = []
+    received = []
 
     def any_kind(a: int, /, *rest: int, **more: str) -> None:
         """Take anything."""
-        got.append((a, rest, more))
+        received.append((a, rest, more))
 
     catalog = Catalog(job_output_for())
     catalog.add(Tool.described(any_kind, background=True))
@@ -54,19 +54,19 @@ def test_a_function_never_gets_the_parameter():
     dispatcher.call_sync("any_kind", {"a": 1, "rest": [2], "x": "y", "background": False})
     dispatcher.call_sync("any_kind", {"a": 1, "background": True}, session=session)
     dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session)
-    assert got == [(1, (2,), {"x": "y"}), (1, (), {})]
+    assert received == [(1, (2,), {"x": "y"}), (1, (), {})]
     dispatcher.close()
 
 
 def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
     """Any tool may be started in the background, also one whose schema was written by hand."""
-    got = []
+    received = []
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
-    handler = Tool.from_schema("handler", "Handle.", schema, got.append, background=True)
+    handler = Tool.from_schema("handler", "Handle.", schema, received.append, background=True)
 
     def typed(a: int = 0) -> None:
         """Take a number."""
-        got.append(a)
+        received.append(a)
 
     dispatcher = Dispatcher(Catalog(handler, Tool.described(typed, schema=schema, background=True), job_output_for()))
     assert "background" not in schema["properties"]
@@ -75,7 +75,7 @@ def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
         started = dispatcher.call_sync(name, {"a": number, "background": True}, session=session)
         assert started.metadata == {"job": f"job_{number}"}
         dispatcher.call_sync("job_output", {"job": f"job_{number}", "wait_seconds": 20}, session=session)
-    assert got == [{"a": 1}, 2]
+    assert received == [{"a": 1}, 2]
     dispatcher.close()
 
 

@@ -185,8 +185,8 @@ def test_the_best_of_many_that_share_a_word_are_found(count):
     """However many have the common word, those come first that have the other one as well."""
     crowd = [Document(name=f"tool{n}", description="Get a record.") for n in range(count)]
     wanted = [Document(name=f"wanted{n}", description="Get a record of the ledger.") for n in range(5)]
-    found = Index([*crowd, *wanted]).search("get record ledger", 5)
-    assert names(found) == [f"wanted{n}" for n in range(5)]
+    hits = Index([*crowd, *wanted]).search("get record ledger", 5)
+    assert names(hits) == [f"wanted{n}" for n in range(5)]
 
 
 def test_neighbouring_words_count_as_such():
@@ -234,8 +234,8 @@ def test_words_found_as_one_are_shown_as_they_were_written():
     """Also where other tools have each of them alone; one that was written as one is shown as that."""
     index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
     index.add(Document(name="x", description="webhook"))
-    found = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
-    assert (found["x"], found["web"]) == (("web hook",), ("web",))
+    words_by_name = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
+    assert (words_by_name["x"], words_by_name["web"]) == (("web hook",), ("web",))
     assert Index([Document(name="x", description="webhook")]).search("webhook web hook")[0].words == ("webhook",)
     assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
 
@@ -339,10 +339,10 @@ def test_no_query_takes_long(index, query):
 def test_tools_that_all_say_the_same_take_hardly_longer():
     """Forty words that every tool of a server has are not added up for every tool."""
     words = [f"{one}{other}{one}{other}" for one in "bdfgklmn" for other in "aeiou"]
-    said = " ".join(words)
-    index = Index(Document(name=f"tool{n}", description=said, is_imported=n != 2999) for n in range(3000))
-    assert names(index.search(said, 3)) == ["tool2999", "tool0", "tool1"]
-    assert count_steps(index.search, said) < 100_000
+    text = " ".join(words)
+    index = Index(Document(name=f"tool{n}", description=text, is_imported=n != 2999) for n in range(3000))
+    assert names(index.search(text, 3)) == ["tool2999", "tool0", "tool1"]
+    assert count_steps(index.search, text) < 100_000
 
 
 def test_long_queries_are_ranked_by_all_words():

@@ -98,12 +98,12 @@ def test_the_tools_with_a_word_are_those_that_have_it_in_this_form(documents):
 
 
 @given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
-def test_an_answer_is_what_plain_sums_say(documents, query, limit, keep):
+def test_the_scores_of_a_search_are_plain_sums(documents, query, limit, keep):
     """Where the words of a query are few enough to look up all of them, nothing is lost, whatever the limit."""
     index = Index(documents)
     assert [hit[:2] for hit in index.search(query, limit)] == summed(documents, query, limit, NAMES)
-    kept = index.search(query, limit, predicate=keep.__contains__)
-    assert [hit[:2] for hit in kept] == summed(documents, query, limit, keep)
+    filtered_hits = index.search(query, limit, predicate=keep.__contains__)
+    assert [hit[:2] for hit in filtered_hits] == summed(documents, query, limit, keep)
 
 
 @given(catalogs, queries, st.integers(1, 8))

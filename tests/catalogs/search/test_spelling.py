@@ -60,17 +60,17 @@ def test_the_number_of_compared_words_one_edit_away_is_bounded():
 def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
     """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
     pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
-    crowd = [f"recommend{both}" for both in pairs if "x" not in both]
-    found = Spelling(crowd).nearest("recommendxx")
-    assert found[0] == 2
-    assert 0 < len(found[1]) <= MAX_SHARING_WORDS
+    crowd = [f"recommend{letters}" for letters in pairs if "x" not in letters]
+    nearest = Spelling(crowd).nearest("recommendxx")
+    assert nearest[0] == 2
+    assert 0 < len(nearest[1]) <= MAX_SHARING_WORDS
 
 
 @given(st.data())
 def test_any_single_slip_is_repaired(data):
     """Whatever the word and wherever the slip, the word is among the nearest."""
-    known = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
-    word = data.draw(st.sampled_from(known))
+    words = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
+    word = data.draw(st.sampled_from(words))
     at = data.draw(st.integers(0, len(word) - 1))
     letter = data.draw(st.sampled_from("abcxyz"))
     slips = [
@@ -79,8 +79,8 @@ def test_any_single_slip_is_repaired(data):
         word[:at] + word[at + 1 :],
         word[:at] + word[at : at + 2][::-1] + word[at + 2 :],
     ]
-    slip = data.draw(st.sampled_from([each for each in slips if len(each) >= 4]))
-    edits, near = Spelling(known).nearest(slip)
+    slip = data.draw(st.sampled_from([slip_word for slip_word in slips if len(slip_word) >= 4]))
+    edits, near = Spelling(words).nearest(slip)
     assert word in near or (edits == 0 and near == [slip])
 
 

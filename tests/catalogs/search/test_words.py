@@ -19,7 +19,7 @@ from toolkit.catalogs.search.words import (
 
 
 def stems(text):
-    return [each for run in split_runs(text) for each in (read_run(run) or ((), ()))[1]]
+    return [stem_of_run for run in split_runs(text) for stem_of_run in (read_run(run) or ((), ()))[1]]
 
 
 @pytest.mark.parametrize(
