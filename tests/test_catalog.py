@@ -388,7 +388,7 @@ def test_one_of_many_threads_gets_the_name():
 
 
 @pytest.mark.parametrize("odd", [None, [], 3, {}])
-def test_a_name_that_is_no_text_is_unknown(odd):
+def test_a_name_that_is_not_text_is_unknown(odd):
     """Names come from models; the answer to any name can be printed."""
     catalog = Catalog()
     assert catalog.get(odd) is None

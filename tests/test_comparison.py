@@ -120,7 +120,7 @@ def test_a_row_recognizes_a_careless_library(name, cell):
 
 
 @pytest.mark.parametrize("name", ["approval", "approval after a kill", "secrets", "time limit"])
-def test_a_row_without_a_feature_is_none(name):
+def test_a_row_without_a_feature_has_the_cell_none(name):
     """A library that has no approvals has none after a kill."""
     by_name = {row.name: row for row in ROWS}
     with pytest.raises(NotOfferedError):

@@ -109,7 +109,7 @@ def test_any_scheme_is_a_uri(uri):
         ({"type": "resource", "uri": "memo:1", "blob": "!"}, "base64"),
     ],
 )
-def test_json_that_is_no_part_is_refused(data, message):
+def test_json_that_is_not_a_part_is_refused(data, message):
     """One kind of exception, with what is wrong."""
     with pytest.raises(ValueError, match=message):
         part_from_json(data)

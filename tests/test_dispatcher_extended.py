@@ -99,8 +99,8 @@ async def test_hooks_run_after_those_of_the_first(catalog):
     assert log == ["first"]
 
 
-async def test_listeners_are_all_told(catalog):
-    """The first one is told first, and a listener that fails does not silence the next."""
+async def test_listeners_of_both_dispatchers_receive_an_event(catalog):
+    """The first one receives it first, and a listener that fails does not silence the next."""
     log = []
 
     def fail(progress):
@@ -205,7 +205,7 @@ def test_a_tool_without_its_resource_is_refused(dispatcher):
         assert first.extended(Catalog(ping)).call_sync("ping").text == "pong"
 
 
-def test_a_rule_about_a_tool_that_only_the_first_has_is_no_mistake(catalog):
+def test_a_rule_about_a_tool_that_only_the_first_has_is_not_a_mistake(catalog):
     """The rules were checked with the catalog that they were written for."""
     first = Dispatcher(catalog, permissions=Permissions("default", ["allow shout"]))
     with warnings.catch_warnings():

@@ -45,7 +45,7 @@ def test_the_message_does_not_show_the_repr_of_an_object():
         check_option_types({"limit": Key()}, {"limit": ((int,), "a number")})
 
 
-def test_a_truth_is_no_number_unless_that_is_said():
+def test_a_bool_is_not_a_number_by_default():
     """Though it is one to Python."""
     check_option_types({"limit": True}, {"limit": ((int, bool), "a number, or True")})
     with pytest.raises(TypeError, match="limit cannot be bool; give a number"):

@@ -122,7 +122,7 @@ def test_the_error_for_an_attribute_of_another_library_names_ours(build, name, w
         getattr(owner, name)
 
 
-def test_arguments_given_by_name_are_told_the_dictionary():
+def test_the_error_for_arguments_given_by_name_shows_the_dictionary():
     with pytest.raises(TypeError, match=re.escape('call_sync("greet", {"city": ...})')):
         Dispatcher([greet]).call_sync("greet", city="Rome")
 

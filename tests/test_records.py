@@ -171,7 +171,7 @@ def test_subclasses_of_records_are_records():
         record()(type("Wrong", (Stored,), {"__annotations__": {}}))
 
 
-def test_a_record_may_have_annotations_that_are_no_fields():
+def test_a_record_may_have_annotations_that_are_not_fields():
     """`ClassVar`, `InitVar` and `KW_ONLY` mean what they mean in a dataclass, and all annotations stay as written."""
     behaviours = []
     for decorate in (dataclass, record):

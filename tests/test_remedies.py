@@ -90,7 +90,7 @@ async def test_one_decision_about_two_requests_is_refused_with_the_remedy(catalo
     ],
     ids=["call", "ToolCall", "unknown tool", "call_many", "resume", "explain", "permitted", "call_sync"],
 )
-async def test_a_text_is_no_session(catalog, use):
+async def test_a_text_is_not_a_session(catalog, use):
     """`session="abc"` gets a message with the remedy."""
     async with Dispatcher(catalog) as dispatcher:
         with pytest.raises(TypeError) as caught:
@@ -149,7 +149,7 @@ async def test_a_kind_is_one_of_the_kinds():
         ToolResult(zzz=1)
 
 
-async def test_a_judge_is_no_hook(catalog):
+async def test_a_judge_is_not_a_hook(catalog):
     """`PermissionGate` in `hooks=` gets a message with the remedy."""
     with pytest.raises(TypeError, match=r"judges calls; .*permissions=PermissionGate\(\.\.\.\)"):
         Dispatcher(catalog, hooks=[PermissionGate(lambda call: True)])

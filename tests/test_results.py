@@ -239,7 +239,7 @@ def test_a_result_takes_no_field_it_does_not_have():
 
 
 @pytest.mark.parametrize("kind", ["ok", "waiting"])
-def test_waiting_is_no_error(kind):
+def test_waiting_is_not_an_error(kind):
     """A call that waits for a person has not failed."""
     assert not ToolResult("", None, kind).is_error
 

@@ -216,6 +216,6 @@ def test_a_number_of_turns_is_one(value, error, words):
         ({"unload_after": 2, "idle_turns": {"a": "x"}}, "numbers of turns by name in `idle_turns`"),
     ],
 )
-def test_a_count_that_is_none_is_refused_in_a_saved_session(data, words):
+def test_an_invalid_count_is_refused_in_a_saved_session(data, words):
     with pytest.raises(ValueError, match=words):
         Session.from_json({"version": 1, "id": "x", "loaded": [], **data})

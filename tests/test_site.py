@@ -323,7 +323,7 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
     assert [row[0] for row in list_rows(package["parts.refuse"])] == ["limits"]
 
 
-def test_attributes_that_are_no_parameters_stay_in_their_section(sample):
+def test_attributes_that_are_not_parameters_stay_in_their_section(sample):
     sections = {section.kind.value: section.value for section in sample()["Runner"].docstring.parsed}
     assert [attribute.name for attribute in sections["attributes"]] == ["count"]
 

@@ -79,7 +79,7 @@ class Unprintable:
     ],
     ids=["set", "long", "nan", "surrogate", "cycle", "deep", "unprintable", "bytes", "text"],
 )
-def test_arguments_that_are_no_json_have_a_digest_too(arguments):
+def test_arguments_that_are_not_json_have_a_digest_too(arguments):
     """A call is refused later, and hooks see it before."""
     digest = ToolCall("read", arguments).digest()
     assert len(digest) == 64

@@ -329,8 +329,8 @@ async def test_an_agent_inside_goes_on_in_another_process(tmp_path):
 # Events, budgets, ends.
 
 
-async def test_the_events_inside_are_told_outside():
-    """And to the listener that the agent has itself."""
+async def test_the_events_inside_are_events_of_the_caller():
+    """The listener of the inner agent receives them, too."""
     events = []
     expert = expert_in(Shed(), [[call("look", what="oak")], "An oak."], on_event=events.append)
     agent = asker([*asking(), "Fine."], tool_of(expert))

@@ -213,7 +213,7 @@ async def test_a_typed_run_waits_and_is_resumed():
     assert (shed.done, run.output, run.refused_answers) == (["cut oak"], Stock("oak", 3), 2)
 
 
-async def test_an_answer_is_no_call_for_permissions_and_hooks():
+async def test_permissions_and_hooks_do_not_see_an_answer_as_a_call():
     """The tool is a form: it runs nothing, so a rule that denies everything does not stop the answer."""
     names = []
 
@@ -260,7 +260,7 @@ async def test_a_choice_of_words_is_an_answer():
     assert (await agent.run("Is there oak?")).output == "no"
 
 
-async def test_a_provider_of_ones_own_needs_nothing_new():
+async def test_a_users_provider_works_without_structured_output():
     """A provider without structured output gets the tool."""
 
     class Parrot:

@@ -119,14 +119,14 @@ async def test_time_while_a_tool_runs():
     assert (run.status, run.stop, results_of(run)[0].kind) == ("stopped", "seconds", "timeout")
 
 
-async def test_a_timeout_of_the_providers_own_is_not_the_budgets():
+async def test_a_timeout_of_the_provider_is_not_mistaken_for_the_end_of_the_budget():
     """It is raised as what it is."""
     agent = Shed().agent([TimeoutError("mine")], budget=Budget(seconds=1000))
     with pytest.raises(TimeoutError, match="mine"):
         await agent.run("go")
 
 
-async def test_a_budget_begins_anew_with_each_prompt():
+async def test_a_budget_begins_again_with_each_prompt():
     """A long conversation is not a long run."""
     shed = Shed()
     agent = shed.agent([looking(), "One.", looking(), "Two."], max_turns=2)

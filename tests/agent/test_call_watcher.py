@@ -81,7 +81,7 @@ def test_a_result_that_overrides_counts_instead():
     assert watcher.record_result(ONE, ToolResult("done")) is waiting
 
 
-def test_a_result_that_waits_for_nothing_is_no_waiting_result():
+def test_a_result_that_waits_for_nothing_is_not_a_waiting_result():
     """A tool may return any result."""
     result = CallWatcher(None).record_result(ONE, ToolResult("", None, "waiting"))
     assert (result.kind, "does not say for which" in result.text) == ("cancelled", True)

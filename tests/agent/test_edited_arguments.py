@@ -86,7 +86,7 @@ async def test_a_sub_run_reads_what_a_person_changed():
     assert TEXT in texts
 
 
-async def test_two_runs_of_one_session_have_calls_of_their_own():
+async def test_two_runs_of_one_session_have_separate_calls():
     """The ids that the library makes begin anew with each run, so a call of the second run is no repetition."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(MemoryApprovals()))

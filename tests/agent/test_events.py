@@ -77,7 +77,7 @@ async def test_a_listener_that_raises_does_not_disturb(caplog):
     assert len(caplog.records) == len(events)
 
 
-async def test_calls_are_summed_up_as_their_authors_say():
+async def test_calls_are_summarized_as_their_authors_say():
     """By `summary`, else by `activity`, else by the name; also if the arguments do not fit."""
     shed = Shed("bypass")
 
@@ -223,8 +223,8 @@ async def test_progress_goes_to_the_run_that_the_call_belongs_to():
         assert [event.progress.message for event in events if isinstance(event, ToolProgress)] == [where]
 
 
-async def test_a_cut_is_told():
-    """So many results, so many characters."""
+async def test_compacting_causes_an_event():
+    """It has the number of results and of characters."""
     shed = Shed("bypass")
 
     @shed.catalog.tool(read_only=True)

@@ -75,7 +75,7 @@ async def test_another_agent_goes_on_with_the_conversation():
     assert tool.description == "Hand the conversation over to `wood`, which goes on in your place. Knows wood."
 
 
-async def test_the_events_tell_who_goes_on():
+async def test_the_events_name_the_agent_that_goes_on():
     wood = helper("wood", ["An oak."])
     front = helper("", [[handing("wood")]], hand_over_to=[wood])
     events = [event async for event in front.stream("go")]
@@ -135,8 +135,8 @@ async def test_a_conversation_can_come_back():
     assert (await front.run("Really?", run=run)).text == "Yes."
 
 
-async def test_agents_that_only_hand_over_are_told_to_go_on():
-    """When each agent has passed the conversation on, the next who tries has to do something else first."""
+async def test_agents_that_only_hand_over_are_asked_to_do_something_else():
+    """When each agent has passed the conversation on, the next hand-over is refused."""
     shed = Shed()
     wood = helper("wood", [[handing("front")], "Fine, I do it."], shed.catalog)
     script = [*[[handing("wood")]] * 3, [call("look", what="elm")], [handing("wood")]]
@@ -262,7 +262,7 @@ async def test_one_budget_counts_for_all():
         await front.run("go")
 
 
-async def test_a_long_conversation_is_summed_up_by_the_agent_that_has_it():
+async def test_a_long_conversation_is_summarized_by_the_agent_that_has_it():
     def say(request):
         return "Oak, as before." if request.system.startswith("You sum up") else "An oak."
 

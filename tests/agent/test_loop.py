@@ -23,7 +23,7 @@ from toolkit.session import Session
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_list_of_functions_is_enough_and_changes_are_asked_about():
+async def test_an_agent_made_of_a_list_of_functions_asks_about_changes():
     """An agent that was given no dispatcher makes one that asks."""
     done = []
 
@@ -61,8 +61,7 @@ def test_tools_of_a_wrong_type_are_refused(tools):
         ("checkpointer", "`steps`"),
     ],
 )
-def test_the_words_of_other_libraries_are_told_ours(option, words):
-    """The message names what to write here."""
+def test_the_error_for_an_option_of_another_library_names_ours(option, words):
     with pytest.raises(TypeError, match=f"there is no option '{option}'; .*{words}"):
         Agent(ScriptedProvider([]), [], **{option: "x"})
 
@@ -109,7 +108,7 @@ def test_an_option_of_another_kind_is_refused_with_what_to_give(options, words):
 @pytest.mark.parametrize(
     ("prompt", "error"), [("", ValueError), (" \n", ValueError), (5, TypeError), (None, ValueError)]
 )
-async def test_a_prompt_says_something(prompt, error):
+async def test_an_empty_prompt_is_refused(prompt, error):
     """Providers refuse an empty message, and then the conversation would be lost."""
     with pytest.raises(error):
         await Agent(ScriptedProvider([]), []).run(prompt)
@@ -121,7 +120,7 @@ async def test_a_prompt_may_be_a_picture_without_text():
     assert run.messages[0] is prompt
 
 
-async def test_definitions_are_read_anew_each_turn():
+async def test_definitions_are_read_again_each_turn():
     """A tool that comes while the agent works can be called in the next turn; one that goes is gone."""
     shed = Shed("auto")
 
@@ -184,7 +183,7 @@ async def test_a_tool_that_the_model_does_not_call_any_more_is_unloaded():
     assert [("sharpen" in request.tools) for request in other_agent.asked] == [True, False, False, True]
 
 
-async def test_a_search_of_ones_own_is_the_one_that_is_used():
+async def test_a_search_tool_of_the_catalog_replaces_that_of_the_agent():
     """There is only one tool of a name."""
     shed = Shed()
 
@@ -351,8 +350,8 @@ async def test_a_halt_ends_the_run_and_says_why():
     assert [result.kind for result in results_of(run)] == ["ok", "halted", "halted"]
 
 
-async def test_hooks_are_told_where_an_agent_starts():
-    """Once, with what the agent says of itself."""
+async def test_hooks_are_called_once_when_an_agent_starts():
+    """They receive the run, the verb, the provider, the model and the mode."""
     starts = []
 
     class Diary:
@@ -411,8 +410,7 @@ async def test_a_hook_that_fails_at_the_start_fails_closed_and_a_listener_is_log
     assert len(caplog.records) == 2
 
 
-async def test_shell_hooks_are_told(tmp_path):
-    """A real command, at the start and at the end."""
+async def test_shell_hooks_run_at_the_start_and_the_end_of_an_agent(tmp_path):
     log = tmp_path / "log"
     hooks = ShellHooks([ShellHook(on=("agent_start", "run_ended"), command=f"cat >> {log}")])
     run = await Shed().agent(["Done."], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")

@@ -77,7 +77,7 @@ async def test_a_plan_is_carried_out_once(tmp_path):
     assert SQLiteApprovals(path).pending() == []
 
 
-async def test_two_who_execute_at_once_do_the_work_once():
+async def test_two_simultaneous_executions_of_a_plan_do_the_work_once():
     """The second is refused, and does not change the mode."""
     shed = Shed("auto")
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")

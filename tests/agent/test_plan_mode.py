@@ -28,8 +28,8 @@ async def test_plan_mode_offers_only_read_only_tools_and_exit_plan(shed):
     assert agent.asked[0].tools == ("look", "fetch", "exit_plan")
 
 
-async def test_a_call_that_would_change_something_is_blocked_and_told(shed):
-    """The model is told that it plans, and goes on planning."""
+async def test_the_model_learns_that_a_change_is_blocked_in_plan_mode(shed):
+    """It goes on planning."""
     agent = shed.agent([[call("cut", wood="oak"), call("look", what="oak")], "Cut the oak."], mode="plan")
     run = await agent.run("cut it")
     assert (run.status, shed.done) == ("planned", ["look oak"])
@@ -46,7 +46,7 @@ async def test_exit_plan_hands_the_plan_over_and_ends_planning(shed):
     assert [result.kind for result in results_of(run)] == ["ok", "ok"]
 
 
-async def test_an_empty_plan_is_none(shed):
+async def test_an_empty_plan_is_refused(shed):
     """The model is told to write one."""
     agent = shed.agent([[call("exit_plan", plan="  ")], [call("exit_plan", plan="Look.")]], mode="plan")
     run = await agent.run("plan")
@@ -265,7 +265,7 @@ async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
     assert "handed over already" in results_of(run)[1].text
 
 
-async def test_an_answer_that_says_nothing_is_no_plan():
+async def test_an_answer_that_says_nothing_is_not_a_plan():
     """The run is stopped, and can go on."""
     agent = Shed().agent(["", "Plan."], mode="plan")
     run = await agent.run("plan")

@@ -74,8 +74,7 @@ async def test_the_retries_of_all_calls_are_one_budget(station):
     assert result.retries == [USED_UP.format("3 retries")]
 
 
-async def test_a_budget_of_no_retries_lets_everything_be_tried_once(station):
-    """0 is a number like another."""
+async def test_a_budget_of_0_retries_allows_one_attempt_of_each_call(station):
     dispatcher, attempts = station
     script = [[call("weather", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=0)).run("go")
@@ -90,7 +89,7 @@ async def test_only_the_retry_policy_limits_retries_if_the_budget_is_none(statio
     assert (len(attempts), run.spent.retries) == (90, 60)
 
 
-async def test_unless_told_otherwise_a_run_retries_fifty_times(station):
+async def test_a_run_retries_fifty_times_by_default(station):
     """A model that keeps calling what does not work waits for it no longer than that."""
     dispatcher, attempts = station
     script = [*([[call("weather", city="Oslo")]] * 30), "No."]
@@ -98,7 +97,7 @@ async def test_unless_told_otherwise_a_run_retries_fifty_times(station):
     assert (len(attempts), run.spent.retries) == (80, 50)
 
 
-async def test_outside_of_a_run_there_is_no_such_budget(station):
+async def test_a_call_outside_of_a_run_has_no_retry_budget(station):
     """A call by hand has the dispatcher's policy alone, also after a run has ended."""
     dispatcher, _ = station
     await Agent(ScriptedProvider(["No."]), dispatcher, budget=Budget(retries=0)).run("go")

@@ -382,7 +382,7 @@ async def test_a_provider_that_a_text_names_is_there_after_the_run_was_saved(mon
         ({"budget": 100}, "budget cannot be .*; give Budget"),
     ],
 )
-async def test_a_provider_or_budget_that_is_none_is_refused(options, words):
+async def test_a_provider_or_budget_of_a_wrong_type_is_refused(options, words):
     shed = shed_with_expert(**options)
     agent = shed.agent([[call("ask")]], dispatcher=shed.dispatcher(raise_bugs=True))
     with pytest.raises((TypeError, ValueError), match=words):

@@ -102,7 +102,7 @@ def test_a_toolbox_has_the_mode_of_its_dispatcher():
     assert Toolbox(Dispatcher(shed.catalog), shed.catalog).mode_of(None) is None
 
 
-def test_a_tool_that_cannot_be_described_is_summed_up_by_its_name():
+def test_a_tool_that_cannot_be_described_is_summarized_by_its_name():
     """What is wrong with it, its call says."""
     shed = Shed()
 

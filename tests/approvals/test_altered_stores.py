@@ -205,7 +205,7 @@ async def test_an_unaltered_masked_request_can_be_resumed_as_an_object(desk):
 
 
 @pytest.mark.parametrize("secret", ["red", "a", "[redacted]"])
-async def test_a_secret_that_looks_like_the_mask_is_no_alteration(desk, secret):
+async def test_a_secret_that_looks_like_the_mask_is_not_an_alteration(desk, secret):
     """Masked twice, it still shows the same request."""
     request = await desk.ask("pay", {"to": "barred", "code": secret})
     assert (await desk.dispatcher().resume(request, Decision.approve())).kind == "ok"

@@ -254,8 +254,8 @@ def test_an_editor_that_fails_is_an_error(environment, words):
         run_editor("{}", io.StringIO(), io.StringIO(), environment=environment)
 
 
-def test_an_editor_that_is_not_there_is_said():
-    """And the person is asked again."""
+def test_the_prompt_says_that_the_editor_is_missing():
+    """It asks the person again."""
 
     def edit(text):
         return run_editor(text, io.StringIO(), io.StringIO(), environment={"EDITOR": "/no/such/editor"})
@@ -286,7 +286,7 @@ def test_expired_request_is_not_asked():
     assert (decision, output) == (None, "")
 
 
-def test_much_time_is_not_spoken_of():
+def test_a_long_time_to_answer_is_not_mentioned():
     """A person who is asked now need not know that they could answer tomorrow."""
     assert "can be answered for" not in answer_prompt("q\n", request(expires_at=1000.0 + 86_400))[1]
 

@@ -77,7 +77,7 @@ def test_a_diff_shows_a_new_or_removed_file_as_dev_null():
     assert "no change: f has this content already" in render_diff(b"a", b"a", "f")
 
 
-def test_a_missing_newline_at_the_end_is_said():
+def test_a_diff_mentions_a_missing_newline_at_the_end():
     """It is a change that no line would show."""
     assert render_diff(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
 
@@ -91,8 +91,8 @@ def test_a_missing_newline_at_the_end_is_said():
         (b"a", b"b\r\n", ""),
     ],
 )
-def test_changed_line_endings_are_said(old, new, words):
-    """Before the diff that they make so long."""
+def test_a_diff_mentions_changed_line_endings(old, new, words):
+    """The note stands before the diff, which they make long."""
     assert render_diff(old, new, "f").startswith(f"{words}--- a/f\n")
 
 

@@ -190,7 +190,7 @@ class Answers:
         return self._rows.pop(0)
 
 
-def test_the_time_begins_anew_when_the_server_was_restarted():
+def test_the_time_begins_again_when_the_server_was_restarted():
     """The owner may have lost its connection at the same moment, and has to be given time to come back."""
     first = datetime(2030, 1, 1)
     second = first + timedelta(seconds=1)

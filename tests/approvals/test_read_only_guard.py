@@ -154,8 +154,8 @@ def test_an_import_does_without_its_bytecode(place, write_module, monkeypatch):
         ("os.listdir", ("x",), None),
     ],
 )
-def test_events_are_told_apart(event, args, words):
-    """By name, and opening by how."""
+def test_forbidden_audit_events_are_recognized(event, args, words):
+    """The name decides, and for opening the mode."""
     description = describe_forbidden_event(event, args)
     assert description is None if words is None else words in description
 

@@ -324,8 +324,7 @@ def test_answered_and_expired_requests_are_not_pending(store):
     assert [request.id for request in store.pending(now=NOW)] == ["open", "soon"]
 
 
-def test_pending_means_at_this_moment_unless_told(store):
-    """A caller does not have to give the time."""
+def test_pending_requests_are_those_of_this_moment_by_default(store):
     store.add(record(id="late", expires_at=NOW))
     store.add(record(id="soon", expires_at=time.time() + 1000))
     assert [request.id for request in store.pending()] == ["soon"]

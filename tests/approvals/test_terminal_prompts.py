@@ -250,7 +250,7 @@ def test_a_terminal_that_is_gone_denies(options):
     assert decision == Decision.deny("no person could be asked: [Errno 5] Input/output error", by="ada")
 
 
-def test_an_answer_that_is_no_text_denies():
+def test_an_answer_that_is_not_text_denies_the_request():
     """It cannot have been a yes."""
     answers = io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8")
     decision = TerminalPrompt(input=answers, output=io.StringIO()).ask(request())

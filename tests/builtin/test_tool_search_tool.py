@@ -213,7 +213,7 @@ async def test_an_imported_tool_names_its_origin(catalog):
     assert "\x1b" not in entry["description"]
 
 
-async def test_a_ranker_of_your_own_is_asked(catalog):
+async def test_the_given_ranker_is_asked(catalog):
     """Its scores are fused with ours."""
     catalog.remove("tool_search")
     catalog.add(tool_search_for(catalog, ranker=lambda query, names: {"send_email": 1.0}))

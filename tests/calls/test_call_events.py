@@ -259,7 +259,7 @@ async def test_a_denied_call_says_what_decided():
         (Proceed(), None),
     ],
 )
-async def test_an_outcome_other_than_to_proceed_is_told(outcome, expected):
+async def test_an_outcome_other_than_to_proceed_causes_an_event(outcome, expected):
     class Decider:
         def before(self, call: ToolCall) -> Any:
             return outcome
@@ -270,7 +270,7 @@ async def test_an_outcome_other_than_to_proceed_is_told(outcome, expected):
     assert outcomes == ([] if expected is None else [(decider, expected)])
 
 
-async def test_a_result_of_an_around_or_an_after_hook_is_told():
+async def test_a_result_of_an_around_or_an_after_hook_causes_an_event():
     """A cache that answers is one of them. A hook that hands on the result of the tool is none."""
 
     class Polite:
@@ -315,7 +315,7 @@ async def test_events_of_asking_a_person_come_between_start_and_end_of_the_call(
     assert recorder.names == ["call_started", "person_asked", "person_answered", "call_ended"]
 
 
-async def test_a_question_of_a_tool_is_told():
+async def test_a_question_of_a_tool_causes_events():
     recorder = Recorder()
     catalog = Catalog()
 
@@ -427,7 +427,7 @@ async def test_a_call_cancelled_during_its_end_event_withdraws_its_request():
     assert [kind for _, kind in recorder.ends] == ["waiting"]
 
 
-async def test_calls_inside_a_tool_are_told_too():
+async def test_calls_inside_a_tool_cause_events():
     recorder = Recorder()
     catalog = Catalog()
 

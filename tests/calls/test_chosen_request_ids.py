@@ -116,7 +116,7 @@ async def test_the_id_of_another_call_is_raised_as_a_bug_if_bugs_are_raised():
         await dispatcher.call("send", {"item": "jam"}, request_id="step-1")
 
 
-async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
+async def test_two_sealed_requests_with_one_id_are_not_mistaken_for_each_other():
     """If two processes made them, the second one is refused when it comes back."""
     shop, other = Shop(Approvals(key=KEY)), Shop(Approvals(key=KEY))
     tea, jam = (await shop.send("tea")).request, (await other.send("jam")).request
@@ -152,7 +152,7 @@ async def test_a_denial_stays_a_denial(shop):
     assert again.error.message == "no"
 
 
-async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop):
+async def test_a_call_that_waits_for_an_answer_is_not_reported_as_run(shop):
     """It was approved, and asks its user something."""
     question = await shop.dispatcher.resume((await shop.wrap()).request, Decision.approve())
     again = await shop.wrap()
@@ -160,7 +160,7 @@ async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop)
     assert "run before" not in again.text
 
 
-async def test_a_request_that_expired_is_made_anew():
+async def test_a_new_request_replaces_one_that_expired():
     """Its id is taken, so the new one has an id of its own, and is one request again."""
     now = [1000.0]
     shop = Shop(Approvals(expires_seconds=10.0, clock=lambda: now[0]))
@@ -172,7 +172,7 @@ async def test_a_request_that_expired_is_made_anew():
     assert (await shop.send()).value == "sent tea"
 
 
-async def test_a_request_that_was_withdrawn_is_made_anew():
+async def test_a_new_request_replaces_one_that_was_withdrawn():
     """A call that was cancelled while a person was asked is no answer."""
     is_asked: asyncio.Event = asyncio.Event()
 

@@ -257,7 +257,7 @@ async def test_answers_stay_if_the_approval_is_asked_for_again(tmp_path):
     assert done == [("new", True)]
 
 
-async def test_edited_arguments_ask_anew(tmp_path):
+async def test_edited_arguments_cause_the_questions_again(tmp_path):
     """An approval with other arguments drops the answers that were given for the former ones."""
     catalog, done = Catalog(), []
     path = tmp_path / "x.txt"

@@ -75,8 +75,8 @@ async def test_the_result_of_a_call_by_an_alias_names_the_tool(catalog):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_the_authors_own_check_counts(is_async):
-    """`validate` refuses what the schema cannot say, sync or async."""
+async def test_the_validate_function_of_the_author_counts(is_async):
+    """It refuses arguments that the schema cannot exclude, and may be sync or async."""
     catalog = Catalog()
 
     def even(arguments):
@@ -300,8 +300,8 @@ async def test_no_time_left_is_a_timeout_that_never_ran():
 
 
 @pytest.mark.parametrize("option", ["validate", "approval", "preview"])
-async def test_an_authors_function_that_exits_is_no_way_out(option):
-    """SystemExit from an option's function becomes a result, or is taken for a no."""
+async def test_a_system_exit_in_an_option_of_the_author_becomes_a_result(option):
+    """A function that decides counts as a no."""
     catalog = Catalog()
 
     def leave(arguments):

@@ -157,7 +157,7 @@ async def test_questions_come_after_the_approval_and_do_not_ask_for_it_again():
     assert (result.kind, done) == ("ok", ["x"])
 
 
-async def test_a_declined_yes_or_no_is_no_yes():
+async def test_a_declined_yes_or_no_is_not_a_yes():
     """`DECLINED` is false, so that a tool that only checks for truth does not go on."""
     assert not DECLINED
     assert repr(DECLINED) == "DECLINED"

@@ -138,8 +138,8 @@ def test_parts_are_made_fit_to_be_sent(value, parts, structured):
 # A result of the tool's own making.
 
 
-def test_a_tools_own_result_is_kept():
-    """A copy, with what a tool may say; the rest is the dispatcher's."""
+def test_a_result_built_by_a_tool_is_copied():
+    """The dispatcher sets the fields that a tool may not set."""
     own = ToolResult("text", {"a": 1}, metadata={"m": 1}, parts=[TextPart("p")], attempts=9)
     result = render_result(own, PLAIN)
     assert result is not own
@@ -164,12 +164,11 @@ def test_a_tools_own_result_is_kept():
     ],
     ids=["value", "nothing", "parts", "surrogate", "no text", "error"],
 )
-def test_a_tools_own_result_has_a_text(own, text):
-    """Made of what there is, if the tool gave none."""
+def test_a_result_built_by_a_tool_without_a_text_gets_one(own, text):
     assert render_result(own, PLAIN).text == text
 
 
-def test_a_tools_own_result_is_made_fit_to_be_sent():
+def test_a_result_built_by_a_tool_can_be_sent():
 
     class Own(ToolResult):
         pass

@@ -459,7 +459,7 @@ class OwnStore:
         return getattr(self._store, name)
 
 
-async def test_a_store_of_ones_own_is_searched_for_the_request_that_waits():
+async def test_a_users_store_is_searched_for_the_waiting_request():
     """Without the two methods that remember calls, only requests that wait are found."""
     shop = Shop(OwnStore())
     first, second = await shop.ask(), await shop.ask()

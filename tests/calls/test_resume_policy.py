@@ -377,7 +377,7 @@ async def test_judges_and_options_get_deep_copies_of_the_arguments():
     assert ran == [(["ada"], {"a": [1]})]
 
 
-async def test_an_argument_that_may_be_anything_is_decoded_anew_for_a_retry():
+async def test_an_argument_that_may_be_anything_is_decoded_again_for_a_retry():
     """What the first attempt did to it is not seen by the second."""
     catalog, received = Catalog(), []
 
@@ -456,7 +456,7 @@ async def test_a_principal_that_is_not_a_text_is_refused_before_a_request_is_mad
     assert approvals.store.pending() == []
 
 
-async def test_the_id_of_a_session_is_no_session(shed):
+async def test_the_id_of_a_session_is_not_a_session(shed):
     """The mistake is told before the answer is used."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, session=Session(id="s"))

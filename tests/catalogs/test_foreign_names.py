@@ -39,7 +39,7 @@ def test_other_names_are_free(name):
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_the_programs_own_tools_may_have_every_name(name):
+def test_tools_of_the_program_may_have_any_name(name):
     """Their author sees all of them."""
     assert Catalog(make_tool(name, "python")).names() == [name]
 
@@ -87,7 +87,7 @@ def test_a_tool_from_outside_does_not_differ_from_another_only_in_case(first, se
 
 
 @pytest.mark.parametrize(("first", "second"), TWINS)
-def test_two_of_the_programs_own_tools_may_differ_only_in_case(first, second):
+def test_two_tools_of_the_program_may_differ_only_in_case(first, second):
     """They are looked up by the exact name."""
     catalog = Catalog(make_tool(first, "python"), make_tool(second, "python"))
     assert [catalog[first].name, catalog[second].name] == [first, second]
@@ -163,7 +163,7 @@ def test_the_first_of_two_servers_with_the_same_name_of_a_tool_keeps_it():
     assert both.names() == ["getItem", "b", "A"]
 
 
-def test_own_tools_that_clash_later_are_an_error():
+def test_tools_of_the_program_that_clash_later_are_an_error():
     """The author of both can tell them apart."""
     first, second = Catalog(make_tool("a", "python")), Catalog()
     both = first.merged(second)

@@ -93,7 +93,7 @@ def test_a_module_object_may_be_loaded_twice(modules):
     assert len(catalog) == 4
 
 
-def test_the_shared_catalog_is_no_export_of_a_module(modules):
+def test_the_shared_catalog_is_not_an_export_of_a_module(modules):
     """A module that imports it does not offer everyone's tools."""
 
     @tool

@@ -211,7 +211,7 @@ def test_a_misspelt_fact_is_refused_with_the_nearest_one(name, value, fact):
         ("client", object()),
     ],
 )
-def test_an_attribute_that_is_no_fact_is_left_alone(name, value):
+def test_an_attribute_that_is_not_a_fact_is_left_alone(name, value):
     """An object may have any others."""
     assert facts_of(make(**{name: value})) == Facts()
 
@@ -238,7 +238,7 @@ def test_an_inherited_attribute_of_a_pydantic_model_is_not_a_fact():
     assert facts_of(Model()) == Facts(destructive=True)
 
 
-def test_an_object_that_has_changed_is_not_taken_for_the_same():
+def test_an_object_that_has_changed_is_not_the_same_tool():
     """Adding it again changes nothing only if it says the same."""
     instance = make()
     catalog = Catalog(instance)

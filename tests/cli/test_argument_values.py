@@ -119,7 +119,7 @@ def test_the_schema_says_what_a_word_means(words, arguments):
         ),
     ],
 )
-def test_a_word_that_is_no_argument_is_refused(words, problem):
+def test_a_word_that_is_not_an_argument_is_refused(words, problem):
     """With the word, and what to write."""
     with pytest.raises(BadArgs) as caught:
         arguments_of(words, SCHEMA)

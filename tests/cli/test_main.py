@@ -121,7 +121,7 @@ def test_the_error_names_another_missing_module(shop):
 
 
 @pytest.mark.long
-def test_a_closed_pipe_is_no_error(shop):
+def test_a_closed_pipe_is_not_an_error(shop):
     """`| head` closes the pipe early."""
     ran = subprocess.run(
         f"'{sys.executable}' -m toolkit list builtin | head -c 1",

@@ -203,7 +203,7 @@ def test_a_dispatcher_cannot_have_a_second_audit_log(db):
     ],
 )
 @pytest.mark.filterwarnings("default::toolkit.ToolkitWarning")
-def test_a_dispatcher_with_policies_that_the_target_does_not_name_is_told(shop, options, is_told):
+def test_a_note_names_a_dispatcher_whose_policies_the_target_leaves_out(shop, options, is_told):
     shop.write(
         "desk.py",
         "from toolkit import Catalog, Dispatcher, Permissions, ToolError\n"
@@ -297,8 +297,7 @@ def test_an_agent_gets_the_resources_too(db, monkeypatch):
         ("nothing.py:x", "there is no such file"),
     ],
 )
-def test_resources_that_cannot_be_used_are_told(db, name, says):
-    """With the option and the remedy."""
+def test_resources_that_cannot_be_used_are_an_error_with_the_remedy(db, name, says):
     db.write("odd.py", "number = 5\nasync def later():\n    return {}\n")
     ran = db.run("call", "db.py:catalog", "count", "--with", name)
     assert (ran.code, ran.out) == (2, "")

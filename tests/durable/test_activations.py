@@ -238,7 +238,7 @@ async def test_the_same_run_is_not_performed_twice_at_once(bench):
     assert (await first).delivery == "done"
 
 
-async def test_a_cancellation_of_the_work_by_itself_is_no_end(bench):
+async def test_a_cancellation_of_the_work_by_itself_is_not_an_end(bench):
     """A tool that raises CancelledError out of the run gives the run back."""
 
     async def cancel(activation):
@@ -263,7 +263,7 @@ async def test_an_error_that_ends_the_program_is_raised(bench):
         await bench.perform()
 
 
-async def test_a_timeout_of_the_work_is_not_taken_for_the_deadline(bench, tmp_path):
+async def test_a_timeout_of_the_work_is_not_mistaken_for_the_deadline(bench, tmp_path):
     """A run with a deadline that raises TimeoutError itself has failed."""
     bench.journal.create("b", "toy", {}, deadline=10_000.0, now=1.0)
 

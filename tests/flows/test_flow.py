@@ -340,7 +340,7 @@ def test_a_wrong_option_is_refused_where_it_is_written(options, message):
         Flow("options").step(**options)(build)
 
 
-def test_other_things_are_no_steps():
+def test_a_class_or_a_method_is_not_a_step():
     """A class and a method cannot be steps."""
     flow = Flow("odd")
     with pytest.raises(DefinitionError, match="a step is a function, got type"):

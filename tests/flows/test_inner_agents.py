@@ -130,7 +130,7 @@ async def test_requests_of_agents_at_the_same_time_come_in_the_order_of_the_agen
     assert [request.arguments["bill"] for request in waiting.requests] == ["A", "B"]
 
 
-async def test_agents_at_the_same_time_are_told_apart_by_their_prompts_in_any_order(shop):
+async def test_simultaneous_agents_are_distinguished_by_their_prompts_in_any_order(shop):
     agent = shop.agent("pay")
     orders = iter([[0, 1], [1, 0], [1, 0]])
 

@@ -112,7 +112,7 @@ def test_a_flow_without_an_end():
     assert ["no end can be reached from it" in line for line in mistakes_of(flow)] == [True, True]
 
 
-def test_ends_that_are_no_classes():
+def test_an_end_that_is_not_a_class_is_refused():
     """The brackets of `Flow` name classes."""
     flow = Flow[dict[str, int]]("ends")
 
@@ -154,7 +154,7 @@ def test_a_step_goes_back_to_an_earlier_step():
     assert "`publish`, which does not come before it" in only_mistake_of(flow)
 
 
-def test_a_function_that_is_no_step():
+def test_a_function_that_is_not_a_step_is_named():
     """Its name is in the message."""
     flow = Flow("other")
 
@@ -239,7 +239,7 @@ def test_a_type_that_values_cannot_have(hint, message):
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_signatures_that_are_no_steps():
+def test_a_signature_that_is_not_that_of_a_step_is_refused():
     """One value goes in and one comes out."""
     flow = Flow("signatures")
 

@@ -83,7 +83,7 @@ def test_a_call_resolves_to_the_tool_whose_name_was_sent():
 
 
 @pytest.mark.parametrize("name", DOTTED)
-def test_the_same_names_are_no_clash_where_dots_are_legal(name):
+def test_the_same_names_do_not_clash_where_dots_are_legal(name):
     """Nothing is refused for a reason that is another provider's."""
     assert len(str(build_definitions(name, build_catalog("git.log", "git--log")))) > 0
 
@@ -124,7 +124,7 @@ def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
     assert naming.resolve(sent, catalog)[0] == name
 
 
-def test_a_tools_own_name_comes_before_somebodys_alias():
+def test_the_name_of_a_tool_comes_before_the_alias_of_another():
     """An alias that looks like the wire form of another tool does not take its calls."""
     catalog = build_catalog("git.log", "other")
     catalog.alias("git--log", "other")

@@ -51,7 +51,7 @@ def test_the_ids_that_the_provider_gave_are_sent_back(given_ids):
 
 
 @pytest.mark.anyio
-async def test_the_same_id_twice_in_a_batch_gives_two_results_that_can_be_told_apart(catalog):
+async def test_two_calls_with_the_same_id_in_a_batch_have_distinguishable_results(catalog):
     """Nothing is refused, and nothing is lost."""
     calls = [ToolCall("echo", {"n": n}, "t1") for n in range(3)]
     results = await Dispatcher(catalog).call_many(calls)

@@ -219,7 +219,7 @@ def test_the_signature_of_a_thought_is_kept(key):
     assert call.id == ""
 
 
-def test_an_id_that_only_the_sdk_made_up_is_none():
+def test_an_id_that_only_the_sdk_made_up_is_ignored():
     """Mistral's types say "null" where the model gave no id."""
     message = {"role": "assistant", "tool_calls": [{"function": {"name": "ping", "arguments": "{}"}, "id": "null"}]}
     assert [call.id for call in module("mistral").calls(message)] == [""]
@@ -232,7 +232,7 @@ def test_the_id_of_an_mcp_request_is_kept():
     assert [call.id for call in module("mcp").calls(request["params"])] == [""]
 
 
-def test_a_mapping_that_is_no_dictionary_is_read():
+def test_a_mapping_that_is_not_a_dictionary_is_read():
     """Some SDKs have their own mappings."""
     from types import MappingProxyType
 

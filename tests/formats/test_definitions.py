@@ -91,7 +91,7 @@ def test_loaded_tools_come_last_in_the_order_they_were_found(name, loaded):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_descriptions_and_schemas_are_the_tools_own(name):
+def test_descriptions_and_schemas_are_sent_unchanged(name):
     """The model reads what the author wrote."""
     catalog = Catalog(everything()["forecast"].function)
 

@@ -54,7 +54,7 @@ def test_errors_are_flagged_where_there_is_a_flag(name, kind):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_call_that_waits_is_said_not_to_have_run(name):
+def test_the_result_of_a_waiting_call_says_that_it_has_not_run(name):
     """The model must neither take it for done nor call again."""
     text = str(module(name).results([result("waiting", "waiting for approval: it cannot be undone")]))
     assert "it cannot be undone" in text
@@ -83,7 +83,7 @@ def test_each_result_is_a_separate_message(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_results_are_no_messages(name):
+def test_an_empty_list_of_results_gives_no_messages(name):
     """An empty turn adds nothing, in particular no empty message."""
     assert module(name).results([]) == []
 

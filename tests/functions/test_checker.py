@@ -80,8 +80,8 @@ def test_a_judge_that_breaks_down_refuses(schema, words):
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.anyio
-async def test_an_authors_own_check_may_return_or_raise_problems(answer, problems):
-    """A sync and an async check may return or raise problems in any form."""
+async def test_the_check_of_an_author_may_return_or_raise_problems(answer, problems):
+    """It may be sync or async, and the problems may have any form."""
 
     def validate(arguments):
         if isinstance(answer, Exception):

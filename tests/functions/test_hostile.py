@@ -245,7 +245,7 @@ def test_numbers_that_share_a_hash_do_not_stall(hint, validation):
 
 
 @pytest.mark.parametrize("validation", MODES)
-def test_bad_keys_among_many_are_told(validation):
+def test_bad_keys_among_many_are_reported(validation):
     """Looking for keys that are alike does not hide those that are wrong."""
     days = {dt.date.fromordinal(700_000 + n).isoformat(): 1 for n in range(5000)}
     message = refusal(tool_for(dict[dt.date, int]), {"x": {**days, "2024-13-01": 1, "never": 1}}, validation)

@@ -89,7 +89,7 @@ def test_a_name_that_only_the_ended_function_knew_is_a_clear_error():
         _ = waiting.schema
 
 
-def test_a_cell_that_is_empty_yet_is_no_error():
+def test_a_cell_that_is_empty_yet_is_not_an_error():
     """The name is looked up again when the tool is used."""
 
     @tool(catalog=None)
@@ -276,12 +276,12 @@ def test_the_scope_of_a_builtin_is_that_of_its_module():
     assert "len" in Scope(object()).global_names
 
 
-def test_a_function_called_like_its_class_is_no_class_body():
+def test_a_function_called_like_its_class_is_not_a_class_body():
     """Only a class that is being defined has methods to describe."""
 
     def f(): ...
 
-    f.__qualname__ = "test_a_function_called_like_its_class_is_no_class_body.f"
+    f.__qualname__ = "test_a_function_called_like_its_class_is_not_a_class_body.f"
     assert not is_in_class_body(f)
     assert not is_in_class_body(len)
 

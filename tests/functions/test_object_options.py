@@ -323,7 +323,7 @@ def test_an_instance_can_be_added_again():
         catalog.add(instance)
 
 
-def test_two_instances_with_names_of_their_own_are_two_tools():
+def test_two_instances_with_different_names_are_two_tools():
     """The attribute may be set for each."""
 
     class Search:

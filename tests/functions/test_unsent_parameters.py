@@ -111,7 +111,7 @@ def test_a_union_in_a_record_is_narrowed_too():
     assert "`page` (not URL)" in texts[0]
 
 
-def test_null_alone_is_no_description():
+def test_null_alone_is_not_a_description():
     """`Session | None` that has to be sent is refused."""
 
     def take(session: Session | None):

@@ -70,7 +70,7 @@ async def test_cached_values_are_not_shared(shop):
         result.value["price"].append(99)
 
 
-async def test_other_arguments_sessions_and_principals_have_their_own(shop):
+async def test_calls_with_other_arguments_sessions_or_principals_are_cached_separately(shop):
     """A caller never gets the cached result of another principal."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     ada, bob = Session(id="ada"), Session(id="bob")

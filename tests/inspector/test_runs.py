@@ -343,7 +343,7 @@ async def test_a_flow_has_a_graph_and_its_run_a_row():
         ),
     ],
 )
-async def test_a_durable_run_of_a_flow_is_told(database, ending, status, states, left):
+async def test_a_durable_run_of_a_flow_is_described(database, ending, status, states, left):
     """With the state of each step, the words about its check and its undo, and what is left."""
     flow = await asyncio.to_thread(run_order, database, ending)
     async with serving(inspect(database, flows=[flow])) as browser:

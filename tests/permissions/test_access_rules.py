@@ -235,7 +235,7 @@ async def test_an_allow_is_for_the_tools_of_this_program_or_of_the_origin_it_nam
     assert await office.kind("put", "allow mcp:disk/access:write(out/**)", mode="default", to="out/a") == "ok"
 
 
-async def test_a_file_is_no_place_outside(tmp_path):
+async def test_an_allow_rule_for_a_file_does_not_cover_an_open_world_call(tmp_path):
     """What reaches outside asks although its file is allowed."""
     catalog = Catalog()
 

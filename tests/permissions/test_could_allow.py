@@ -141,7 +141,7 @@ async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"amount": "much"}, {"path": 1, "more": 2}, "{", [1]])
-async def test_wrong_arguments_for_a_forbidden_tool_tell_nothing_of_it(arguments):
+async def test_wrong_arguments_for_a_forbidden_tool_do_not_reveal_its_schema(arguments):
     """The refusal of a call with any arguments names neither the parameters nor their schema, because the tool could not run."""
 
     def pay(amount: int, account: str) -> None:

@@ -180,7 +180,7 @@ def test_a_grant_that_could_never_count_is_refused(grant, options, error, words)
 
 
 @pytest.mark.parametrize("grant", ["write", 5, write])
-def test_taking_back_what_is_no_grant_is_refused(grant):
+def test_revoking_a_value_that_is_not_a_grant_is_refused(grant):
     """It would take back nothing, and the host would think that it had."""
     session = Session()
     Permissions.grant(session, WRITE)

@@ -249,7 +249,7 @@ async def test_a_verdict_says_who_decided_and_why(kind, rules, mode, by, reason)
     assert (verdict.by, verdict.reason) == (by, reason)
 
 
-async def test_everything_that_asks_is_told():
+async def test_the_request_has_every_reason_to_ask():
     """A person who agrees has to know all that they agree to."""
     world = World("sends", "ask")
     verdict = await world.dispatcher.explain("sends", ARGUMENTS)
@@ -258,8 +258,8 @@ async def test_everything_that_asks_is_told():
     assert "open_world" in str(verdict)
 
 
-async def test_a_grant_is_named_as_what_let_it_run():
-    """And what asked is still told."""
+async def test_the_verdict_names_the_grant_that_allowed_the_call():
+    """The finding that asked is listed, too."""
     world = World("writes", "ask", granted=True)
     verdict = await world.dispatcher.explain("writes", ARGUMENTS, session=world.session)
     assert (verdict.word, verdict.by) == ("allow", "grant `tool`")

@@ -70,7 +70,7 @@ async def test_no_mode_and_no_judge_lifts_a_safety_refusal(permissions):
     ("table", "kind"),
     [("public_users", "ok"), ("public_", "ok"), ("private", "waiting"), ("xpublic_users", "waiting")],
 )
-async def test_rules_can_name_a_kind_of_ones_own(table, kind):
+async def test_rules_can_name_a_users_kind_of_access(table, kind):
     """What `preflight` says counts as an argument of that name."""
     world = World(Catalog(), [])
 
@@ -84,7 +84,7 @@ async def test_rules_can_name_a_kind_of_ones_own(table, kind):
 
 
 @pytest.mark.parametrize(("table", "kind"), [("public_users", "denied"), ("other", "ok")])
-async def test_rules_can_forbid_a_kind_of_ones_own(table, kind):
+async def test_rules_can_forbid_a_users_kind_of_access(table, kind):
     """If any of what is touched matches."""
     world = asking(lambda arguments: [Query("fine"), Query(arguments["text"])])
     permissions = Permissions("bypass", ["deny note(query=public_*)"])

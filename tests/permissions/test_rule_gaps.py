@@ -151,7 +151,7 @@ async def test_a_rule_for_file_tools_has_a_gap_for_commands():
     assert "holds for the redirections of `run`, not for what its programs do with files" in warning
 
 
-async def test_a_tool_that_states_nothing_is_told():
+async def test_a_tool_without_stated_accesses_is_reported():
     """An access rule cannot hold for it."""
     (warning,) = await warnings("deny access:write(src/**)", tool="upload", path="src/a")
     assert warning.startswith("`deny access:write(src/**)` cannot hold for `upload`, which does not state what it")

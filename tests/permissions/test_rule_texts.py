@@ -89,7 +89,7 @@ def test_a_rule_text_that_does_not_begin_with_a_word_and_one_space_is_refused(te
         read_rule(text)
 
 
-def test_a_rule_that_is_no_text_is_refused():
+def test_a_rule_that_is_not_text_is_refused():
     """A TOML file can hold anything."""
     with pytest.raises(RuleError, match="names no tool"):
         Rule("deny", 5)

@@ -221,7 +221,7 @@ def test_a_full_disk_is_an_error_and_glues_no_lines(path):
     assert (lines[1]["event"], lines[1]["line"]) == ("unreadable", 2)
 
 
-def test_a_torn_last_line_is_left_out_and_said(path, caplog):
+def test_a_torn_last_line_is_left_out_with_a_note(path, caplog):
     """After a crash the log is still a log."""
     log = AuditLog(path)
     log.write("verdict", number=1)

@@ -243,8 +243,8 @@ def test_a_retry_after_header_is_seconds_or_a_date(header, seconds):
 
 
 @pytest.mark.parametrize("headers", [None, 5, "Retry-After: 5", [("Retry-After", "5")], {}, {"Other": "5"}])
-def test_headers_that_are_none_ask_for_nothing(headers):
-    """An exception may have anything under that name."""
+def test_invalid_headers_ask_for_no_wait(headers):
+    """An exception may have any object under that name."""
     assert parse_retry_after(headers) is None
 
 

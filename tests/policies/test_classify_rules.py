@@ -130,7 +130,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
     "rules",
     [5, "Busy", Busy, [Busy], {Busy: ValueError}, {Busy: "transient"}, {"Busy": Transient}, {int: Transient}, [[5]]],
 )
-def test_a_rule_that_is_none_is_refused_at_once(rules):
+def test_an_invalid_rule_is_refused_at_once(rules):
     """The error does not wait for the first failure."""
     with pytest.raises(TypeError, match="classify"):
         compile_rules(rules)
@@ -208,7 +208,7 @@ class NoSuchOrder(KeyError):
 
 
 @pytest.mark.parametrize("rule", [{NoSuchOrder: ToolError}, lambda error: ToolError("gone")], ids=["class", "function"])
-def test_an_exception_that_counts_as_a_tool_error_is_no_bug(rule, caplog):
+def test_an_exception_that_counts_as_a_tool_error_is_not_a_bug(rule, caplog):
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

@@ -72,8 +72,8 @@ def test_a_secret_is_known_in_other_clothes(secret, show):
     ("rules", "match"),
     [([""], "empty"), ([5], "got int"), ("key", "a list of rules"), ([re.compile(b"x")], "got Pattern")],
 )
-def test_a_rule_that_is_none_is_refused(rules, match):
-    """At once: a mask that does not work is worse than none."""
+def test_an_invalid_rule_is_refused(rules, match):
+    """A mask that does not work is worse than none."""
     with pytest.raises((TypeError, ValueError), match=match):
         Redaction(rules)
 
@@ -277,7 +277,7 @@ def test_media_types_are_masked(part, media_type):
 
 
 @pytest.mark.parametrize("rule", ["sk-\u00fc", lambda text: text.replace("sk-\u00fc", MASK)])
-def test_bytes_that_are_no_text_are_masked(rule):
+def test_bytes_that_are_not_text_are_masked(rule):
     """The secret in a resource is masked, and the bytes around it stay."""
     part = ResourcePart("memo:1", b"\xff\xfe " + "sk-\u00fc".encode() + b" \x80")
     result = Redaction([rule]).mask_result(ToolResult("t", parts=[part]))

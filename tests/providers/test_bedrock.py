@@ -280,7 +280,7 @@ async def test_another_address_gets_no_signature():
 
 
 @pytest.mark.parametrize("region", ["", "evil.example/", "US"])
-def test_a_region_that_is_none_is_refused(region, monkeypatch):
+def test_an_invalid_region_is_refused(region, monkeypatch):
     """It is part of the address."""
     monkeypatch.setenv("AWS_REGION", "")
     with pytest.raises(ValueError, match="set AWS_REGION, or give region="):

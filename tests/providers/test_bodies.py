@@ -130,7 +130,7 @@ def test_the_system_prompt_is_in_the_place_of_the_provider(name, place):
     ],
     ids=NAMES,
 )
-def test_the_limit_of_a_request_goes_before_the_providers_own(name, place):
+def test_the_limit_of_a_request_wins_over_that_of_the_provider(name, place):
     """A request may ask for less, or for more."""
     assert place(body_of(name, UserMessage.of("Hi"), max_tokens=50)) == 50
     provider = build_provider(name, api_key="key", max_tokens=50)
@@ -267,7 +267,7 @@ def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
 
 @each_provider
 @pytest.mark.parametrize("arguments", ['{"path": ', "[1]", '"x"', ""], ids=["cut", "list", "text", "none"])
-def test_arguments_that_are_no_object_are_sent_as_one(name, arguments):
+def test_arguments_that_are_not_an_object_are_sent_as_one(name, arguments):
     """Providers refuse a conversation with such a call; the model still sees what it wrote."""
     message = AssistantMessage(calls=(ToolCall("now", arguments, "id_1"),))
     sent = str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))

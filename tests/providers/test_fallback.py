@@ -146,7 +146,7 @@ async def test_a_fallback_may_be_one_of_the_providers(stream):
 
 
 @both_ways
-async def test_a_provider_of_ones_own_needs_nothing_more(stream):
+async def test_a_users_provider_works_in_a_fallback(stream):
     fallback = FallbackProvider(build_scripted(DOWN), Plain())
     async with fallback:
         assert (await ask_both(build_scripted(DOWN), Plain(), stream=stream))[0] == "Noon."

@@ -74,7 +74,7 @@ TWO = call_chunk(1, "b", "two", "{}")
     ],
     ids=["one index", "no index", "in pieces", "no arguments", "nulls", "name again", "blank ids", "no function"],
 )
-async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
+async def test_calls_of_servers_that_resemble_openai_are_separated(chunks):
     """The index is missing, or the same for all; the id comes once or always."""
     _, reply = await stream_reply("openai", *chunks, chunk({}, "tool_calls"))
     assert [(call.id, call.name, call.arguments) for call in reply.message.calls] == [
@@ -283,7 +283,7 @@ async def test_input_that_comes_with_the_start_of_a_block_is_taken():
 
 
 @pytest.mark.parametrize("partial", ["", "[1]"], ids=["none", "list"])
-async def test_input_that_is_no_object_is_passed_on(partial):
+async def test_input_that_is_not_an_object_is_passed_on(partial):
     """None at all is an empty object; a list is for the dispatcher to refuse."""
     call = {"type": "tool_use", "id": "a", "name": "one", "input": {}}
     events = [
@@ -381,7 +381,7 @@ async def test_parts_of_one_kind_are_joined_and_others_kept():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [["ping"], {"ping": 1}], ids=["list", "object"])
-async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(name, kind):
+async def test_an_event_whose_type_is_not_text_is_an_answer_of_no_known_shape(name, kind):
     """A type that cannot be hashed raised `TypeError`."""
     with pytest.raises(ProviderFailure):
         await stream_reply(name, {"type": kind, "choices": 5, "candidates": 5})
@@ -396,7 +396,7 @@ async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(nam
         ("gemini", {"candidates": "text"}),
     ],
 )
-async def test_an_answer_whose_list_is_no_list_is_a_provider_failure(name, body):
+async def test_an_answer_whose_list_is_not_a_list_is_a_provider_failure(name, body):
     """The error of the formats, which know no providers, came out as it was."""
     with pytest.raises(ProviderFailure) as failed:
         await whole(name, body)

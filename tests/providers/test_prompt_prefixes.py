@@ -160,7 +160,7 @@ def test_a_thought_is_not_marked():
     assert [bool(find_marks(block)) for block in body["messages"][1]["content"]] == [True, False]
 
 
-def test_a_mark_of_the_callers_own_has_to_be_given_as_the_argument():
+def test_a_cache_mark_of_the_caller_has_to_be_given_as_the_argument():
     with pytest.raises(ValueError, match="`options` cannot hold cache_control"):
         build_provider("anthropic", options={"cache_control": {"type": "ephemeral"}})
 

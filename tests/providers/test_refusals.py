@@ -49,7 +49,7 @@ async def test_a_redirect_is_not_followed(name):
 
 @each_provider
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b"{}", b'{"choices": 5}', b"nul"], ids=repr)
-async def test_an_answer_that_is_none_is_refused(name, body):
+async def test_an_answer_that_is_not_one_of_a_model_is_refused(name, body):
     """A page, a list, an object of no known shape: the server that answers is not a model."""
     async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError, match="no JSON object|no known shape|no `|is no |a page for people"):

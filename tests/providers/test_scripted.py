@@ -209,7 +209,7 @@ async def test_a_script_in_a_file_goes_on_with_a_conversation(tmp_path):
         ("[" * 100_000, "recursion"),
     ],
 )
-def test_a_file_that_is_no_script_is_named_with_the_reason(tmp_path, text, message):
+def test_a_file_that_is_not_a_script_is_named_with_the_reason(tmp_path, text, message):
     path = tmp_path / "answers.json"
     if text is not None:
         path.write_bytes(text.encode("latin-1"))

@@ -66,7 +66,7 @@ async def test_a_key_of_the_environment_is_read_when_it_is_needed(name, monkeypa
 
 
 @each_provider
-def test_the_own_address_may_be_given_too(name, monkeypatch):
+def test_the_usual_address_may_be_given_explicitly(name, monkeypatch):
     """The host decides, and the connection has to be encrypted."""
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)

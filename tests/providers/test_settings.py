@@ -91,7 +91,7 @@ async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
     assert slept == []
 
 
-async def test_a_request_that_is_no_json_is_refused_before_it_is_sent():
+async def test_a_request_that_is_not_json_is_refused_before_it_is_sent():
     """It names what cannot be written."""
     async with serving() as stub, build_provider("openai", stub, options={"seed": float("nan")}) as provider:
         with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
@@ -136,7 +136,7 @@ async def test_a_tool_that_cannot_be_strict_is_logged_once(caplog):
     assert notes[0].startswith("openai: `anything`: not strict")
 
 
-async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, monkeypatch):
+async def test_the_number_of_remembered_notes_is_bounded(caplog, monkeypatch):
     """Tools that come and go would fill the memory with them."""
     monkeypatch.setattr("toolkit.providers.remote._MAX_NOTED", 2)
     caplog.set_level(logging.INFO, logger="toolkit")

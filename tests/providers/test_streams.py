@@ -96,8 +96,8 @@ STOPS = [
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("name", "server_stop", "stop"), STOPS)
-async def test_why_it_stopped_is_said_in_our_words(name, server_stop, stop, stream):
-    """The same in every protocol; an unknown word is the reason `other`."""
+async def test_the_reason_of_the_end_is_the_same_in_every_protocol(name, server_stop, stop, stream):
+    """An unknown word is the reason `other`."""
     async with serving(Turn(text="Hi", stop=server_stop)) as stub, build_provider(name, stub) as provider:
         _, reply = await ask(provider, hello(), stream=stream)
     assert reply.stop == stop

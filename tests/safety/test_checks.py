@@ -202,7 +202,7 @@ def test_unprotected_lifts_only_the_named_built_in_pattern(app):
 
 
 @pytest.mark.parametrize("where", ["XDG_CONFIG_HOME", "HOME"])
-def test_the_users_own_configuration_of_toolkit_is_not_written(app, monkeypatch, where):
+def test_the_users_configuration_of_toolkit_is_not_written(app, monkeypatch, where):
     """Wherever the user keeps it, by way of a link as well."""
     (app / "settings/toolkit").mkdir(parents=True)
     (app / ".config").symlink_to("settings")

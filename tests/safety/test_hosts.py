@@ -298,8 +298,7 @@ def test_an_allowed_host_is_that_host_and_port(allowed, url, is_reached):
 @pytest.mark.parametrize(
     "host", ["", "http://localhost", "localhost/x", "*", "*.", "a@b", "local host", "x:0", "127.1", "[::1%eth0]"]
 )
-def test_an_allowed_host_that_is_none_is_refused(host):
-    """With its text and an example."""
+def test_an_invalid_allowed_host_is_refused_with_an_example(host):
     with pytest.raises(ValueError, match="allowed_hosts.*localhost:8080"):
         AllowedHosts([host])
 

@@ -161,7 +161,7 @@ def test_every_name_on_the_way_is_known(folders, disk):
     }
 
 
-def test_a_link_that_changes_is_followed_anew(tmp_path):
+def test_a_link_that_changes_is_followed_again(tmp_path):
     """Nothing is remembered from one judgement to the next."""
     (tmp_path / "app/src").mkdir(parents=True)
     folders = Folders([tmp_path / "app"])

@@ -108,7 +108,7 @@ def save_anew(path, text):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_secret_that_is_saved_anew_before_the_start_is_hidden(name, folder):
+def test_a_secret_that_is_saved_again_before_the_start_is_hidden(name, folder):
     """The name is what counts, not the file that was found."""
     done = run(
         level(Workspace(folder), name),
@@ -126,7 +126,7 @@ def start_command(sandbox, script, cwd):
 
 
 @pytest.mark.parametrize("path", ["app/.env", ".git/config"])
-def test_a_command_is_ended_when_a_protected_file_is_saved_anew(folder, path):
+def test_a_command_is_ended_when_a_protected_file_is_saved_again(folder, path):
     """The kernel takes the cover away, so the command could read the secret, or change what makes programs run code."""
     sandbox = level(Workspace(folder), "bubblewrap")
     with start_command(sandbox, "echo ready; sleep 51.71; echo survived", folder) as process:
@@ -235,7 +235,7 @@ def test_a_command_may_change_files_beside_covered_ones(folder):
     assert done.returncode == 0
 
 
-def test_landlock_does_not_grant_what_is_saved_anew(folder):
+def test_landlock_does_not_grant_a_file_that_is_saved_again(folder):
     """It grants files and not names, so no command has to be ended."""
     sandbox = level(Workspace(folder), "landlock")
     with start_command(sandbox, "echo ready; read go; cat app/.env; echo survived", folder) as process:
@@ -339,7 +339,7 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
 
 
 @pytest.mark.parametrize("code", [1, 125, 127])
-def test_a_failure_of_the_command_is_not_taken_for_one_of_the_sandbox(folder, code):
+def test_a_failure_of_the_command_is_not_mistaken_for_one_of_the_sandbox(folder, code):
     """This holds for every message and every exit code."""
     outcome, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
     assert outcome == {"exit_code": code, "processes_left": 0}

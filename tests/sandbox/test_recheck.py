@@ -30,7 +30,7 @@ def recheck_threads():
     return {thread for thread in threading.enumerate() if thread.name == "toolkit-recheck"}
 
 
-def test_every_question_is_looked_up_anew():
+def test_every_question_is_looked_up_again():
     """An earlier answer is not used again."""
     numbers = iter(range(9))
     server = RecheckServer(lambda: {"protected_mounts": [next(numbers)]})

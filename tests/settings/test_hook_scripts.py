@@ -131,8 +131,8 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("bun run lint", "there is no file `run`"),
     ],
 )
-def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):
-    """It needs a list of its own."""
+def test_a_command_that_hides_what_it_runs_is_reported(project, command, why):
+    """It needs a list of scripts."""
     assert why in str(why_unresolved(command, project))
 
 

@@ -98,7 +98,7 @@ def problems(**options) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_no_files_are_no_hooks(tmp_path):
+def test_there_are_no_hooks_without_files(tmp_path):
     """Nothing is missing if nothing is there."""
     merged = load(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
     assert (merged["hooks"], merged.ignored, merged.files) == ((), (), ())

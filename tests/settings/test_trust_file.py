@@ -131,7 +131,7 @@ def test_the_users_configuration_is_where_it_usually_is(monkeypatch, configured,
 
 
 @pytest.mark.parametrize("home", [".", "home/ada", " ", "~"])
-def test_a_home_folder_without_a_whole_path_is_no_place_for_the_users_files(monkeypatch, tmp_path, home):
+def test_a_home_folder_without_a_whole_path_is_not_a_place_for_the_users_files(monkeypatch, tmp_path, home):
     """It would lie in the project, whose files would then count as the user's own."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("HOME", home)

@@ -227,7 +227,7 @@ def test_the_home_folder_can_be_written_as_a_tilde(tmp_path, monkeypatch):
     assert Skills(Catalog(), "~/skills").names() == ["a"]
 
 
-def test_something_that_is_no_catalog_is_refused():
+def test_a_value_that_is_not_a_catalog_is_refused():
     """Most likely the folder stands in its place."""
     with pytest.raises(TypeError, match="beside the tools of a catalog, got str"):
         Skills("skills")

@@ -190,7 +190,7 @@ def test_a_file_whose_name_no_tool_can_have_says_another(name):
     assert (problems[0][0], "add `name:`" in problems[0][1]) == (1, True)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_lines():
+def test_all_mistakes_are_reported_together_in_the_order_of_the_lines():
     """An author mends a file in one go."""
     problems = mistakes("---\nread_only: maybe\ntools: [1]\narguments:\n  - 2\nwhat: x\n---\nDo.")
     assert [line for line, _ in problems] == [1, 2, 3, 5, 6]

@@ -132,7 +132,7 @@ async def test_a_call_that_waits_inside_a_skill_waits_in_the_parent(desk):
     assert results_of(run)[0].text == "Fetched."
 
 
-async def test_a_skill_that_had_to_be_agreed_to_runs_as_a_sub_run(desk):
+async def test_an_approved_skill_runs_as_a_sub_run(desk):
     """First a person lets it start, then they are asked about what it wants to change."""
     desk.write("it.md", "tools: [cut]", "Cut {input}.")
     agent = desk.agent([[call("it", input="oak")], [call("cut", wood="oak")], "Cut.", "Done."])

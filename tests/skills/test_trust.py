@@ -249,7 +249,7 @@ def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
         ("functions.a", "`functions.a` is reserved: `functions.*` is a namespace of the providers' own"),
     ],
 )
-def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust, name, problem):
+def test_a_skill_of_a_project_cannot_be_mistaken_for_something_else(project, trust, name, problem):
     """By a name that looks like a tool's, or like a provider's own; the user's skills may be called so."""
     path = write_skill(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
     trust.trust(project)

@@ -182,7 +182,7 @@ def test_a_session_goes_on_counting_the_turns_of_its_tools() -> None:
     assert session.unload_after == 2
 
 
-def test_metadata_that_is_no_json_does_not_prevent_the_record() -> None:
+def test_metadata_that_is_not_json_does_not_prevent_the_record() -> None:
     """The metadata of a hook may hold any object, and the record is JSON nevertheless."""
     result = ToolResult("ok", metadata={"who": object(), "at": (1, 2)}, parts=(ImagePart(b"i", "image/png"),))
     copy = load_call(as_stored(dump_call(result, Session())), Session())

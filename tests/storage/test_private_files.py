@@ -64,8 +64,7 @@ def test_many_can_make_the_same_file_at_once(tmp_path):
     assert sorted(map(str, tmp_path.iterdir())) == sorted(paths)
 
 
-def test_ones_own_file_is_accepted(path):
-    """There is nothing to complain about."""
+def test_a_private_file_of_the_user_is_accepted(path):
     check_private(path)
 
 

@@ -114,8 +114,7 @@ async def test_true_is_not_one(recorder):
         assert_called(recorder, "add", {"a": True, "b": 2})
 
 
-async def test_how_often_is_told(recorder):
-    """As it was expected, and as it was."""
+async def test_the_error_has_the_expected_and_the_real_number_of_calls(recorder):
     with pytest.raises(AssertionError, match=r"expected add\(\.\.\.\) -> ok 3 times, but 2 times"):
         assert_called(recorder, "add", times=3, kind="ok")
     with pytest.raises(AssertionError, match="nothing was called"):

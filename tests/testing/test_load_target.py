@@ -105,8 +105,7 @@ def test_a_missing_target_is_an_error_with_the_remedy(target, words):
 
 
 @pytest.mark.parametrize("source", ["1/0", "import sys; sys.exit(3)", "def"], ids=["raises", "exits", "no Python"])
-def test_a_module_that_fails_is_told(write_module, source):
-    """The message has the exception that it raised, of any kind."""
+def test_the_error_for_a_module_that_fails_has_its_exception(write_module, source):
     with pytest.raises(CatalogError, match="it raised (ZeroDivisionError|SystemExit|SyntaxError)"):
         catalog_of(write_module("failing_tools", source))
 

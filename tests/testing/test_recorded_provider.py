@@ -174,7 +174,7 @@ async def test_a_recording_of_another_model_is_an_error(path):
     "text",
     ["", "[]", "{", '{"version": 2}', '{"version": 1}', '{"version": 1, "exchanges": [{"request": {"after": 3}}]}'],
 )
-def test_a_file_that_is_no_recording_is_named(tmp_path, text):
+def test_a_file_that_is_not_a_recording_is_named(tmp_path, text):
     file = tmp_path / "broken.json"
     file.write_text(text)
     with pytest.raises(ProviderError, match=r"cannot read the recording .*broken.json: .*; delete it") as caught:

@@ -216,7 +216,7 @@ def test_a_cycle_ends():
     assert convert_value(order)["inner"] == ["<the same object again>"]
 
 
-def test_the_same_object_twice_is_no_cycle():
+def test_the_same_object_twice_is_not_a_cycle():
     """Only what is inside itself is one."""
     item = [1]
     assert convert_value([item, item]) == [[1], [1]]

@@ -244,8 +244,8 @@ def test_a_folder_of_the_workspace_is_not_replaced(several, scratch, path):
         several.write(path.format(above=scratch), b"x")
 
 
-def test_the_folders_are_told(several, scratch, root):
-    """Other tools need them: what may be written, the root first, and what may only be read."""
+def test_a_workspace_lists_its_folders(several, scratch, root):
+    """Other tools need them. The writable folders come first, beginning with the root, and then the read-only ones."""
     assert several.folders == (str(root), str(scratch / "lib"), str(root / "vendor" / "mine"))
     assert several.read_only == (str(root / "vendor"), str(scratch / "docs"))
     assert several.safety().root == several.root

@@ -124,16 +124,14 @@ def test_a_file_that_says_nothing_of_its_size_is_bounded_too(way):
         space.read(path, max_bytes=10)
 
 
-def test_an_error_while_reading_is_told(way):
-    """What fails after the file was opened is a tool's error like any other."""
+def test_an_error_while_reading_is_a_tool_error(way):
     space = Workspace(f"/proc/{os.getpid()}/task", way=way)
     with pytest.raises(ToolError, match="'.*mem' cannot be read"):
         space.read(f"{os.getpid()}/mem")
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not hasattr(os, "seteuid"), reason="NOT TESTED: root reads everything")
-def test_a_file_without_the_right_to_read_it_is_told(root, space):
-    """The system's refusal is an answer for the model."""
+def test_reading_a_file_without_permission_is_a_tool_error(root, space):
     (root / "file").write_text("x")
     (root / "file").chmod(0)
     if os.geteuid() != 0:

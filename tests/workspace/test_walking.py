@@ -68,8 +68,8 @@ def test_a_walk_lists_every_entry_once_and_in_order(tree, space):
 
 
 @pytest.mark.parametrize("path", ["b", "to_b", "./b/"])
-def test_a_walk_starts_where_it_is_told(tree, space, path):
-    """Below a folder, also one that a link leads to."""
+def test_a_walk_starts_in_the_given_folder(tree, space, path):
+    """A link may lead to that folder."""
     start = path.strip("./")
     assert [entry.path for entry in space.walk(path)] == [f"{start}/a", f"{start}/a/deep", f"{start}/z"]
 

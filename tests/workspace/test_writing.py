@@ -198,7 +198,7 @@ def test_folders_made_for_nothing_are_removed(root, space):
     assert names(root) == ["kept"]
 
 
-def test_a_file_on_the_way_is_told(root, space):
+def test_a_file_on_the_way_is_an_error(root, space):
     """A path below a file cannot be made."""
     (root / "file").write_bytes(b"x")
     with pytest.raises(

@@ -98,14 +98,12 @@ async def test_saying_something_to_an_agent_without_a_run_is_refused():
 
 
 @pytest.mark.parametrize(("word", "error"), [("", ValueError), ("  ", ValueError), (3, TypeError)])
-async def test_a_word_that_says_nothing_is_refused(word, error):
-    """It is read in the same way as a prompt."""
+async def test_an_empty_message_to_a_run_is_refused(word, error):
     with pytest.raises(error, match="prompt is"):
         Shed().agent([]).say(word)
 
 
-async def test_several_runs_are_told_apart_by_their_ids():
-    """How a run is addressed when several run at once."""
+async def test_several_runs_are_distinguished_by_their_ids():
     ids, started, go_on = [], asyncio.Event(), asyncio.Event()
 
     async def reply(request):
@@ -279,8 +277,8 @@ def test_a_message_reaches_all_runs_with_the_same_id():
     assert not first.is_open
 
 
-def test_a_run_that_starts_meanwhile_is_not_told():
-    """A word without the id of a run is for the only one that goes on, also if another thread starts one just then."""
+def test_a_message_does_not_reach_a_run_that_starts_afterwards():
+    """A message without an id is for the only run that goes on, also if another thread starts one at that moment."""
     first, second = RunInbox(), RunInbox()
 
     class Inboxes(RunInboxes):

@@ -203,7 +203,7 @@ def test_a_saved_run_has_its_summary_as_its_first_message():
         Run.from_json(forged)
 
 
-def test_two_plans_of_one_conversation_are_told_apart_after_a_summary():
+def test_two_plans_of_one_conversation_are_distinguished_after_a_summary():
     """A summary makes the conversation shorter, and the second plan must not pass for the first."""
     first = Run(status="planned", plan="A", id="r", messages=tuple(turn(0)))
     summary = Summary(text="x", messages=5)

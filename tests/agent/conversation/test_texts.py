@@ -47,7 +47,7 @@ def test_marks_are_random():
 
 
 @pytest.mark.anyio
-async def test_results_are_framed_for_the_model_and_the_prompt_says_so():
+async def test_results_are_framed_for_the_model_and_the_prompt_explains_the_frames():
     """The run keeps them as they are; a mark stays the same from turn to turn, also from JSON."""
     shed = Shed()
     agent = shed.agent(
@@ -258,7 +258,7 @@ def deep(levels):
 
 
 @pytest.mark.parametrize("arguments", [deep(100), deep(5000), {"a": float("nan")}, {"a": "\ud800"}, {1: 2}, "\ud800{"])
-def test_arguments_that_are_no_json_can_still_be_kept_and_sent(arguments):
+def test_arguments_that_are_not_json_can_still_be_kept_and_sent(arguments):
     """What runs is what was said, so that it is refused; what is kept can be written down."""
     message, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
     assert calls[0].arguments is arguments

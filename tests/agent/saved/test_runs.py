@@ -125,7 +125,7 @@ async def test_a_malformed_run_is_refused_with_the_place_of_the_fault(path, to, 
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", "[" * 100_000, '{"version": 1, "version": 2}'])
-def test_text_that_is_no_run_is_refused(text):
+def test_text_that_is_not_a_run_is_refused(text):
     with pytest.raises(ValueError):
         Run.loads(text)
 

@@ -113,7 +113,7 @@ async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name,
         result.unwrap()
 
 
-async def test_a_command_that_succeeds_is_no_error(workspace):
+async def test_a_command_that_succeeds_is_not_an_error(workspace):
     """Neither output on standard error nor a process that is left running makes it one."""
     dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
     result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
@@ -288,8 +288,7 @@ async def test_a_long_command_runs(bash):
 
 
 @pytest.mark.parametrize("name", ["landlock", "limits", "none"])
-async def test_a_changed_file_that_runs_code_is_told(bash, name, workspace):
-    """Where it cannot be prevented it is noticed."""
+async def test_a_note_says_that_a_file_that_makes_programs_run_code_was_changed(bash, name, workspace):
     os.makedirs(f"{workspace.root}/.git/hooks")
     text = await bash("echo x > .git/hooks/pre-commit", name=name)
     assert text.startswith("note: it changed .git/hooks, .git/hooks/pre-commit, which can make other programs run code")
@@ -463,7 +462,7 @@ def test_a_shell_that_was_closed_is_replaced(workspace, session):
 
 
 @pytest.mark.parametrize("background", [False, True])
-async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, session, background):
+async def test_a_secret_saved_again_while_a_command_runs_is_not_shown(workspace, session, background):
     """The command is ended, and nothing of what it printed is told."""
     secret, ready = os.path.join(workspace.root, ".env"), os.path.join(workspace.root, "ready")
     write(secret, "old")

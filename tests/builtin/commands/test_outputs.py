@@ -88,8 +88,8 @@ def test_the_latest_is_handed_out_once():
     assert output.take().text == "then"
 
 
-def test_news_are_told_not_too_often():
-    """The first at once, the rest together when it is time."""
+def test_output_is_not_reported_too_often():
+    """The first piece is reported at once, and the others together after some time."""
     clock, messages = Clock(), []
     ticker = ProgressTicker(messages.append, interval_seconds=1, clock=clock)
     ticker.add(b"a")

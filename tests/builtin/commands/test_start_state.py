@@ -183,7 +183,7 @@ async def test_the_result_describes_the_folder_in_which_the_command_was_judged(w
     assert result.text == f"{workspace.root}/sub"
 
 
-async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, workspace, session, move):
+async def test_a_command_does_not_run_if_its_folder_is_gone(moving, workspace, session, move):
     """It does not run in another folder, which was not judged for it."""
     await move("mkdir gone; cd gone")
     result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
@@ -321,7 +321,7 @@ def test_every_difference_counts():
     assert turned.precondition() == variants[-1].precondition()
 
 
-def test_agreement_to_something_else_is_no_agreement():
+def test_an_approval_of_another_start_state_does_not_count():
     """This holds for a file as well; without any agreement, the user was not asked."""
     start_state = StartState(root="/r", folder="/r")
     start_state.check(())

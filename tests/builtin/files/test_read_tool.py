@@ -73,7 +73,7 @@ def test_read_only_reads():
 # Text.
 
 
-async def test_lines_are_numbered_and_the_end_is_said(tmp_path, call):
+async def test_lines_are_numbered_and_their_total_is_reported(tmp_path, call):
     """A number, a tab, the line; then how many there are."""
     (tmp_path / "a.txt").write_text("one\n\n\tthree\n")
     assert (await call()).text == "1\tone\n2\t\n3\t\tthree\n(end of file: 3 lines in all)"
@@ -128,7 +128,7 @@ async def test_an_empty_file_says_so(tmp_path, call, content):
     assert (await call()).text.startswith("(the file is empty")
 
 
-async def test_a_missing_newline_at_the_end_is_said(tmp_path, call):
+async def test_a_note_says_that_the_newline_at_the_end_is_missing(tmp_path, call):
     """The model has to know this before it edits the last line."""
     (tmp_path / "a.txt").write_text("one\ntwo")
     assert (await call()).text.endswith("2\ttwo\n(end of file: 2 lines in all; no newline at the end)")
@@ -145,7 +145,7 @@ async def test_a_missing_newline_at_the_end_is_said(tmp_path, call):
         ("Grüße\nalle\n".encode("cp1252"), "encoding: Windows-1252, which is a guess"),
     ],
 )
-async def test_other_encodings_and_endings_are_read_and_said(tmp_path, call, content, note):
+async def test_other_encodings_and_line_endings_are_read_with_a_note(tmp_path, call, content, note):
     """The lines are the same, and the note says what the file is like."""
     (tmp_path / "a.txt").write_bytes(content)
     assert (await call()).text == f"1\tGrüße\n2\talle\n(end of file: 2 lines in all; {note})"
@@ -195,7 +195,7 @@ def test_wide_text_is_found_across_chunks(codec):
     assert [line.text for line in page.lines] == ["line 50000 \U0001f600", "line 50001 \U0001f600"]
 
 
-def test_half_a_character_at_the_end_is_no_line():
+def test_half_a_character_at_the_end_is_not_a_line():
     """It may stand alone in the last chunk."""
     encoding = detect_encoding("four letters".encode("utf-32-le"))
     file = io.BytesIO("x\n".encode("utf-32-le") * 32768 + b"y\0")
@@ -230,7 +230,7 @@ async def test_a_page_fits_into_a_result(tmp_path, call):
     assert "more: continue with offset=17)" in result.text
 
 
-async def test_bytes_that_are_no_text_are_said(tmp_path, call):
+async def test_a_note_says_that_bytes_are_not_text(tmp_path, call):
     """Where the beginning of a large file is UTF-8 and a later line is not."""
     (tmp_path / "a.txt").write_bytes(b"fine\n" * 100_000 + b"bad \xff\n" + b"\xef\xbf\xbd honest\n")
     bad = await call(offset=-2, limit=1)
@@ -379,7 +379,7 @@ async def test_a_missing_file_is_answered_with_near_names(tmp_path, call):
     assert "nor does the folder 'lib'; look for it with `glob`" in (await call("lib/reader.py")).text
 
 
-async def test_a_link_that_leads_to_nothing_is_said_to_be_one(tmp_path, call):
+async def test_the_error_says_that_a_link_leads_to_no_file(tmp_path, call):
     """Its own name would be the nearest one."""
     (tmp_path / "dead").symlink_to("nowhere")
     assert "'dead' is a link that leads to nothing" in (await call("dead")).text

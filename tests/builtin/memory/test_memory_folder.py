@@ -98,7 +98,7 @@ def test_a_folder_that_is_a_link_to_another_principal_is_refused(store, use):
 
 
 @pytest.mark.parametrize("name", ["../bob/secret", "/etc/passwd", "..", "", "a/b", "A"])
-def test_a_path_is_no_name(store, name):
+def test_a_path_is_not_a_name(store, name):
     """The store itself refuses such names, so path traversal fails for every caller."""
     store.save(None, MemoryNote(name="x", text="y"))
     with pytest.raises(ToolError, match="cannot be the name of a note"):

@@ -139,7 +139,7 @@ def test_secrets_are_refused(dispatcher, text):
         "The api key lives in $API_KEY.",
     ],
 )
-def test_words_about_secrets_are_no_secrets(text):
+def test_a_text_about_a_secret_is_not_a_secret(text):
     """A note may say where a secret is kept."""
     assert find_secret(text) is None
 

@@ -26,7 +26,7 @@ def list_paths(workspace, *arguments, **options):
 TREE = {"src/": "", "src/a.py": "", "src/in/b.py": "", "src/in/c.ts": "", "README.md": "", "d.tsx": ""}
 
 
-def test_its_facts_let_it_run_in_plan_mode(tmp_path):
+def test_glob_runs_in_plan_mode(tmp_path):
     """It is read-only, and belongs to the group of searches."""
     facts = glob_for(plant(tmp_path, {})).facts
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")

@@ -26,7 +26,7 @@ def test_no_pattern_stalls_it(tmp_path, grep):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-def test_a_line_that_cannot_be_decided_is_told(tmp_path):
+def test_a_note_names_a_line_that_cannot_be_searched_in_time(tmp_path):
     """The pattern has too many possibilities to follow on this line; the other lines count."""
     noise = "".join(random.Random(7).choices("ab", k=60_000))
     workspace = plant(tmp_path, {"a": f"{noise}\nd\n"})

@@ -21,7 +21,7 @@ TREE = {
 }
 
 
-def test_its_facts_let_it_run_in_plan_mode(tmp_path):
+def test_grep_runs_in_plan_mode(tmp_path):
     """It is read-only, and belongs to the group of searches."""
     facts = grep_for(plant(tmp_path, {}), ripgrep=False).facts
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")
@@ -166,8 +166,7 @@ def test_a_file_that_is_named_is_searched_even_if_ignored(tmp_path, grep):
     assert grep(plant(tmp_path, {".gitignore": "x\n", "x": "needle"}), "needle", path="x") == "x:1: needle"
 
 
-def test_binary_files_are_not_shown_but_told(tmp_path, grep):
-    """Only those that match, by name."""
+def test_matching_binary_files_are_named_and_not_shown(tmp_path, grep):
     workspace = plant(tmp_path, {"a.bin": b"\0\1needle\n", "b.bin": b"\0\1other\n", "c": "other"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",
@@ -191,14 +190,14 @@ def test_other_encodings_are_found(tmp_path, grep):
     ]  # fmt: skip
 
 
-def test_line_ends_of_windows_are_no_part_of_a_line(tmp_path, grep):
+def test_line_ends_of_windows_are_not_part_of_a_line(tmp_path, grep):
     """`$` is before them; a lone one is shown as its code."""
     workspace = plant(tmp_path, {"a": b"one\r\ntwo\r\n\r\none\rtwo\r"})
     assert grep(workspace, "(one|two)$") == "a:1: one\na:2: two\na:4: one\\rtwo"
     assert grep(workspace, "^$", mode="count") == "a: 1"
 
 
-def test_a_file_that_is_too_large_is_told(tmp_path, grep):
+def test_a_note_names_a_file_that_is_too_large(tmp_path, grep):
     """A file with a hole, so that the test is small."""
     workspace = plant(tmp_path, {"small": "needle", "large": "needle"})
     os.truncate(tmp_path / "large", MAX_FILE_BYTES + 1)

@@ -71,8 +71,8 @@ async def test_bytes_after_the_compressed_data_are_ignored():
     assert (body.data, body.cut_reason) == (b"all", None)
 
 
-async def test_compressed_data_without_an_end_is_told():
-    """What breaks off inside is given as far as it came, and called cut."""
+async def test_compressed_data_without_an_end_is_marked_as_cut():
+    """The data up to the break is given."""
     packed = gzip.compress(bytes(range(256)) * 50)[:-20]
     body = await read_body(_cut(packed, 50), "gzip", max_bytes=100_000)
     assert "no end" in body.cut_reason

@@ -142,15 +142,13 @@ async def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
     assert server.asked[0].headers["accept-encoding"] == "gzip, deflate"
 
 
-async def test_a_body_shorter_than_said_is_transient(server):
-    """A body that breaks off is not taken for a whole one."""
+async def test_a_body_shorter_than_its_stated_length_is_transient(server):
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
     with pytest.raises(Transient, match="public.example"):
         await fetch_page(server)
 
 
-async def test_a_body_longer_than_said_ends_where_it_was_said(server):
-    """What follows the stated length is not part of the page."""
+async def test_a_body_ends_at_its_stated_length(server):
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more")
     assert (await fetch_page(server)).body.data == b"hello"
 
@@ -201,8 +199,7 @@ async def test_only_the_beginning_of_a_binary_body_is_read(server):
     ("header", "seconds"),
     [("", None), ("no-store", 0), ("public, no-cache", 0), ("max-age=60", 60), ("max-age=x", None), ("private", None)],
 )
-async def test_how_long_a_page_may_be_kept_is_told(server, header, seconds):
-    """The server's wish is read from its header."""
+async def test_the_page_has_the_time_that_its_header_allows_it_to_be_cached(server, header, seconds):
     server.pages["/"] = answer("x", cache_control=header)
     assert (await fetch_page(server)).keep_seconds == seconds
 

@@ -217,7 +217,7 @@ def test_a_page_of_navigation_alone_is_shown():
         (f"<title>{'x' * 5000}</title>", "x" * 500),
     ],
 )
-def test_the_title_is_told(source, title):
+def test_the_title_of_a_page_is_read(source, title):
     """The title comes from the head, the first one counts."""
     assert html_text(source).title == title
 

@@ -144,8 +144,7 @@ def test_an_unknown_or_unsafe_encoding_is_noted_and_not_used(name):
     assert page.notes == (f"the header names an encoding that is not known, {name!r}",)
 
 
-def test_bad_bytes_are_replaced_and_told():
-    """What is not valid is visibly missing."""
+def test_bad_bytes_are_replaced_with_a_note():
     page = read(b"a\xffb", "text/plain; charset=utf-8")
     assert page.text == "a\ufffdb"
     assert page.notes == ("some bytes are no valid utf-8 and were replaced by \ufffd",)

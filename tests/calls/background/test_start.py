@@ -82,8 +82,8 @@ async def test_an_async_tool_is_cancelled(work, session):
     assert work.log == ["begin app", "cancelled app"]
 
 
-async def test_a_sync_tool_is_told(session):
-    """Cancellation reaches sync tools: the tool sees `context.cancelled`."""
+async def test_a_sync_tool_sees_that_its_job_was_stopped(session):
+    """`context.cancelled` is true."""
     begun, is_cancelled = threading.Event(), threading.Event()
 
     def watch(*, context: Context) -> str:

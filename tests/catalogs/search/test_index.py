@@ -81,7 +81,7 @@ def test_a_query_that_fits_nothing_finds_nothing(index, query):
     assert index.search(query) == []
 
 
-def test_a_tool_far_behind_the_best_is_no_hit():
+def test_a_tool_far_behind_the_best_is_not_a_hit():
     """What shares a passing word with the query does not appear beside what was plainly meant."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])

@@ -165,8 +165,7 @@ def test_an_empty_prompt_is_refused(shop):
     assert "error: the prompt is empty; say what to do" in ran.err
 
 
-def test_a_provider_that_fails_is_told(shop):
-    """And the key is in none of it."""
+def test_a_failure_of_the_provider_is_shown_without_the_key(shop):
     with model(Answer(400, {"error": {"message": "no such model"}})) as stub:
         ran = shop.run(*words(stub))
     assert ran.code == 13

@@ -59,7 +59,7 @@ def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
 
 
 @pytest.mark.long
-def test_ctrl_c_is_no_answer_to_a_plan(shop):
+def test_ctrl_c_is_not_an_answer_to_a_plan(shop):
     """It ends the command, and nothing is carried out; nor does what was typed before the question."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
     with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:

@@ -287,8 +287,8 @@ def test_a_verdict_is_explained(shop, words, code, word):
     assert (text.code, text.out.splitlines()[0]) == (code, f"{word} by {ran.json['by']}: {ran.json['reason']}")
 
 
-def test_everything_that_had_a_say_is_told(shop):
-    """One line each, the decisive one first."""
+def test_explain_lists_every_finding_with_the_decisive_one_first(shop):
+    """Each has a line."""
     ran = shop.run("explain", "tools.py", "cancel", "day=2026-05-01", "--rule", "ask cancel", "-o", "text")
     assert ran.out.splitlines() == [
         "ask by rule `ask cancel`: a rule says ask: cancel; `cancel` cannot be undone, and mode `default` asks first",
@@ -308,8 +308,8 @@ def test_the_standard_output_of_a_process_is_only_json(shop):
     assert "waiting for approval" in ran.err
 
 
-def test_a_rule_that_another_tool_gets_around_is_told(shop):
-    """Below the verdict as text, and in the JSON."""
+def test_a_rule_that_another_tool_evades_is_reported(shop):
+    """The warning stands below the verdict in the text, and in the JSON."""
     shop.write(
         "files.py",
         "from pathlib import Path\nfrom typing import Annotated\nfrom toolkit import Catalog, Writes\n"

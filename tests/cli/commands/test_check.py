@@ -180,7 +180,7 @@ def test_a_tool_that_a_hook_watches_is_not_run(run_check, tmp_path):
     assert run_check(BROKEN, "--run", "shout").code == 1
 
 
-def test_a_change_of_a_tool_is_said_with_what_it_breaks(run_check, shop):
+def test_a_change_of_a_tool_is_reported_with_what_it_breaks(run_check, shop):
     """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
     snapshot = ("--no-run", "--examples", "5", "--snapshot", "tools.json")
     missing = run_check(GOOD, *snapshot)

@@ -125,8 +125,7 @@ def test_a_project_folder_that_is_a_file_is_refused(shop):
         make_project("tools.py", name="shop")
 
 
-def test_a_folder_that_cannot_be_written_is_told(shop):
-    """With the file and the reason."""
+def test_a_folder_that_cannot_be_written_is_an_error_with_the_reason(shop):
     shop.write("blocked/tests", "a file where a folder has to be")
     with pytest.raises(ProjectError, match="cannot be written"):
         make_project("blocked", name="shop")

@@ -28,7 +28,7 @@ def log(shop):
     return shop
 
 
-def test_a_log_is_summed_up_by_tool(log):
+def test_a_log_is_summarized_by_tool(log):
     """Calls, how they ended, what was decided, retries, times, sizes."""
     data = log.run("stats", "calls.jsonl").json
     tools = {row["tool"]: row for row in data["tools"]}
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_a_log_is_refused_with_its_name(shop, log):
     assert log in ran.err
 
 
-def test_a_file_that_is_no_log_is_refused(shop):
+def test_a_file_that_is_not_a_log_is_refused(shop):
     """It has lines, and none of them is one of a log."""
     shop.write("notes.txt", "buy milk\n")
     ran = shop.run("stats", "notes.txt")
@@ -114,7 +114,7 @@ def test_people_are_counted():
     assert summarize_log(lines).tools[0].answers == {"approved": 1, "refused": 2}
 
 
-def test_a_time_that_is_none_is_said_to_be(shop):
+def test_an_invalid_time_in_a_log_is_shown_as_such(shop):
     """A log is a file, and any program may have written it."""
     shop.write("odd.jsonl", '{"version": 1, "at": 1e300, "event": "verdict", "tool": "f", "word": "allow"}\n')
     assert (

@@ -75,8 +75,8 @@ def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
         "[" * 100_000,
     ],
 )
-def test_a_file_that_is_none_offers_nothing(shop, text):
-    """And is written anew by the next `list`."""
+def test_a_damaged_file_of_names_offers_no_names(shop, text):
+    """The next `list` writes a new file."""
     cache_file().parent.mkdir(parents=True)
     cache_file().write_text(text.replace("KEY", str(shop.folder / "a.py")))
     assert (read_cached_targets(), read_cached_parameters("a.py", "f")) == ([], [])
@@ -84,7 +84,7 @@ def test_a_file_that_is_none_offers_nothing(shop, text):
     assert read_cached_tools("a.py") == ["f"]
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(shop, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_not_an_error(shop, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert shop.run("list", "tools.py").code == 0

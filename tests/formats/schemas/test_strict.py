@@ -271,7 +271,7 @@ def test_a_note_is_short_however_much_is_in_the_way():
     assert note.text == "not strict: p0 takes any value; p1 takes any value; p2 takes any value; and 97 more"
 
 
-def test_gemini_gets_an_open_part_where_it_cannot_be_told_more():
+def test_a_part_that_gemini_cannot_describe_is_sent_as_open():
     """There is nothing to fall back to, so that part is open, and a note says so."""
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"type": "string"}}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
@@ -360,7 +360,7 @@ def test_a_condition_at_the_top_is_an_obstacle_too():
     assert result.schema["description"].count("`then`") == 1
 
 
-def test_a_condition_on_what_is_declared_is_said_in_words():
+def test_a_condition_on_declared_properties_moves_into_the_description():
     """It hides nothing, so the tool stays strict."""
     kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
     inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}

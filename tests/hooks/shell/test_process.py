@@ -48,7 +48,7 @@ async def test_input_goes_in_and_output_comes_out(watch):
 
 
 @pytest.mark.parametrize("script", ["exec <&-; exit 5", "exit 5"])
-async def test_unread_input_is_no_error(watch, script):
+async def test_unread_input_is_not_an_error(watch, script):
     """The pipe breaks, and that is all."""
     ended = await run_command(shell(script, stdin=b"x" * 5_000_000, exit_file=watch))
     assert (ended.code, ended.stop_reason) == (5, None)
@@ -235,7 +235,7 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_an_exit_code_that_got_lost_is_no_success():
+def test_an_exit_code_that_got_lost_is_not_a_success():
     """Where the program ignores SIGCHLD the system throws codes away, and Python would say 0."""
     code = """
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

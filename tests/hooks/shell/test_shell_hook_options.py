@@ -51,8 +51,7 @@ def test_a_hook_that_cannot_be_right_is_refused(options, problem):
     assert problem in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once():
-    """One error lists all of them."""
+def test_all_mistakes_are_reported_together():
     with pytest.raises(ValueError) as caught:
         ShellHook(on="x", command="", timeout_seconds=-1)
     assert str(caught.value).count("; ") >= 2
@@ -104,7 +103,7 @@ async def test_a_call_that_is_not_json_is_blocked(bench):
     assert "not plain JSON" in outcome.reason
 
 
-async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
+async def test_a_name_that_is_not_text_is_shown_as_its_type(bench):
     """The caller gets a result, and the hook is shown the call."""
     result = await ShellHooks([bench.noting(on="after")]).after(ToolCall(7), ToolResult("y"))
     assert (result.metadata, bench.read_event()[0]["tool"]) == (None, "int")

@@ -118,7 +118,7 @@ async def test_a_result_that_is_too_long_for_a_hook_stays_unchanged_with_a_repor
 # Where an agent starts.
 
 
-async def test_agent_hooks_are_told_of_the_session(bench):
+async def test_agent_hooks_receive_the_session(bench):
     """The event has all that the agent says about itself."""
     hooks = ShellHooks([bench.noting(on="agent_start")])
     session = Session(id="s1", principal="ada")
@@ -191,7 +191,7 @@ async def test_a_command_receives_the_end_of_a_call_of_an_unknown_tool(bench):
     assert event["details"] == {"kind": "not_found", "error": None, "verdict": None}
 
 
-async def test_a_command_for_other_tools_is_not_told(bench):
+async def test_a_command_for_other_tools_does_not_receive_an_event(bench):
     """The patterns hold for events too."""
     await bench.dispatcher(bench.noting(on="call_ended", tools="login")).call("echo", {})
     assert not (bench.folder / "told.json").exists()
@@ -210,7 +210,7 @@ async def test_a_failure_at_an_event_is_reported(bench, caplog, command, problem
     assert bench.read_event()[0]["event"] == "call_ended"
 
 
-def test_hooks_without_events_are_no_listeners(bench):
+def test_hooks_without_events_are_not_listeners(bench):
     """So a call does not pay for events."""
     assert bench.dispatcher(ShellHook(on=["before", "after"], command="true")).settings.chain.listeners == ()
 

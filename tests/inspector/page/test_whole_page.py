@@ -108,7 +108,7 @@ def test_token_leaves_the_address(shop_inspector):
     assert page.evaluate("history.length") <= 2
 
 
-def test_wrong_token_is_told(shop_inspector):
+def test_wrong_token_is_an_error(shop_inspector):
     shop_inspector.allowed.append("401")
     page = shop_inspector.new_page(shop_inspector)
     page.goto(f"{shop_inspector.url}/#token=wrong")
@@ -125,7 +125,7 @@ def test_page_that_only_reads_has_no_buttons(inspect, tmp_path):
     assert page.get_by_role("button", name="Call", exact=True).count() == 0
 
 
-def test_search_shows_scores_words_and_what_the_model_is_told(shop_inspector):
+def test_search_shows_scores_and_words_and_the_text_for_the_model(shop_inspector):
     page = shop_inspector.open("/search")
     page.get_by_label("Search for").fill("wriet a file")
     page.keyboard.press("Enter")

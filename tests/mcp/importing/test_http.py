@@ -188,7 +188,7 @@ def test_a_server_that_is_not_there_is_a_problem():
 
 
 @pytest.mark.long
-def test_a_session_that_the_server_has_ended_is_begun_anew():
+def test_a_new_session_replaces_one_that_the_server_has_ended():
     """The call that notices it has not happened. The next call has a new session."""
 
     def forget_first(handler):

@@ -41,7 +41,7 @@ def test_a_nested_schema_is_refused_or_works():
     assert ("evil_nested" in names) == (problems == [])
 
 
-def test_a_list_of_10000_levels_is_no_list():
+def test_a_list_of_10000_levels_is_not_a_list():
     """A list that cannot be read is a problem of its server."""
     names, [problem], _ = open_mode("deep_list")
 
@@ -281,8 +281,7 @@ def test_a_server_that_cannot_be_used_is_refused_with_the_remedy(server, words):
         Servers(None, server)
 
 
-def test_all_mistakes_are_told_at_once():
-    """One message has the mistakes of all servers."""
+def test_the_mistakes_of_all_servers_are_reported_together():
     with pytest.raises(DefinitionError, match="a: .*; b: ") as error:
         Servers(None, {"a": 5}, b=[])
 

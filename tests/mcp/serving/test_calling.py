@@ -113,7 +113,7 @@ async def test_the_result_of_a_call_with_wrong_arguments_lists_every_problem(dis
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-async def test_a_number_that_is_no_json_is_refused(dispatcher, mode, value):
+async def test_a_number_that_is_not_json_is_refused(dispatcher, mode, value):
     """NaN never reaches a tool, even if it is no text when it arrives."""
     async with connected(dispatcher, mode) as client:
         result = await client.call_tool("add", {"a": value, "b": 1})

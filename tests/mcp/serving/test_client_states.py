@@ -78,7 +78,7 @@ async def test_a_state_for_other_arguments_or_another_tool_is_refused(dispatcher
     assert runs == [(5, "bob")]
 
 
-async def test_arguments_that_are_no_json_have_no_state(dispatcher, runs):
+async def test_arguments_that_are_not_json_have_no_state(dispatcher, runs):
     """NaN has no canonical form, so no state can be about it."""
     async with connected(dispatcher, NEW, Person(NO)) as client:
         state = await ask(client)

@@ -81,7 +81,7 @@ async def test_a_connection_gets_news_only_of_the_resources_that_it_subscribed_t
         assert news.is_empty
 
 
-async def test_a_listener_of_the_newer_revision_is_told(changes):
+async def test_a_client_of_the_newer_revision_receives_changes_of_its_resources(changes):
     """It names the resources when it begins to listen."""
     async with connect(changes, NEW) as client, client.listen(resource_subscriptions=["memo://today"]) as subscription:
         changes.announce("memo://days/monday")

@@ -415,7 +415,7 @@ def test_a_deny_leaves_other_programs_alone_where_an_option_chooses_one(line):
 
 
 @pytest.mark.parametrize("line", ["rsync -av rm host:b", "tar -czf a.tar rm", "tar -I zstd -xf rm.tar", "git grep rm"])
-def test_a_file_with_the_name_of_a_denied_program_is_no_program(line):
+def test_a_file_with_the_name_of_a_denied_program_is_not_a_program(line):
     assert not commands_concerned(line, "rm:*")
 
 

@@ -47,7 +47,7 @@ def test_the_list_of_manuals_names_every_program_of_the_tables():
         ("tar -cvf x.tar y", "-f", True),
     ],
 )
-def test_letters_of_a_glued_value_are_no_options(line, option, is_there):
+def test_letters_of_a_glued_value_are_not_options(line, option, is_there):
     """A short option that takes a value ends its cluster, if the program is one whose manual was read for that."""
     assert args_of(line).has(option) is is_there
 
@@ -68,7 +68,7 @@ def test_letters_of_a_glued_value_are_no_options(line, option, is_there):
         ("bun test --reporter junit", "--reporter-outfile", False),
     ],
 )
-def test_an_option_of_the_manual_is_no_abbreviation(line, option, is_there):
+def test_an_option_of_the_manual_is_not_an_abbreviation(line, option, is_there):
     """`curl --proxy` is an option of its own, and not the beginning of `--proxy-key`."""
     arguments = args_of(line)
     assert arguments.has(option) is is_there

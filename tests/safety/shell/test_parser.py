@@ -262,8 +262,8 @@ def test_a_script_says_whether_it_has_redirections_assignments_and_substitutions
         ("a <<< x", [("<<<", "x", True, False)]),
     ],
 )
-def test_redirections_are_told(text, expected):
-    """Their operator, their target, whether it is known, whether a file is written."""
+def test_redirections_are_listed(text, expected):
+    """Each has its operator, its target, whether that is known, and whether a file is written."""
     redirections = parse_script(text).redirections
     assert [
         (redirection.operator, redirection.target, redirection.is_literal, redirection.writes)
@@ -285,15 +285,15 @@ def test_redirections_are_told(text, expected):
         ("declare -x y=2", [("y", "2", True)]),
     ],
 )
-def test_assignments_are_told(text, expected):
-    """With their value, and whether it is known."""
+def test_assignments_are_listed(text, expected):
+    """Each has its value, and whether it is known."""
     assert [
         (assignment.name, assignment.value, assignment.is_literal) for assignment in parse_script(text).assignments
     ] == expected
 
 
-def test_functions_and_endless_loops_are_told():
-    """For those who look for fork bombs."""
+def test_functions_and_endless_loops_are_listed():
+    """The check for fork bombs needs them."""
     assert parse_script("f() { a; }; function g { b; }; echo `h() { c; }`").functions == ("f", "g", "h")
     assert parse_script("while true; do a & done").spawns_in_loop
     assert parse_script("echo `while true; do a & done`").spawns_in_loop

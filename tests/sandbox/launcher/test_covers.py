@@ -74,8 +74,7 @@ def test_a_change_that_leaves_the_cover_in_place_is_not_reported(covers, tmp_pat
     assert covers.find_replaced_path() is None
 
 
-def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
-    """If what it holds has a covered name."""
+def test_a_folder_with_a_covered_name_that_replaces_another_is_noticed(covers, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / ".env").write_text("secret")
     (tmp_path / "app").rename(tmp_path / "old")
@@ -83,7 +82,7 @@ def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
     assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
-def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
+def test_a_folder_that_is_created_again_is_watched_too(covers, tmp_path):
     """What is put into it later takes the name as well."""
     (tmp_path / "app").rename(tmp_path / "old")
     (tmp_path / "app").mkdir()
@@ -189,7 +188,7 @@ STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away"
 
 @settings(max_examples=limit_examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
-def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory):
+def test_another_file_under_a_covered_name_is_always_noticed(steps, way, tmp_path_factory):
     """After any steps: if the name leads to another file in the end, that was noticed."""
     root = tmp_path_factory.mktemp("root")
     secret = root / "app" / ".env"

@@ -103,7 +103,7 @@ def test_a_daemon_is_ended_and_counted():
     assert running("71.41") == []
 
 
-def test_orphans_that_end_are_no_zombies():
+def test_orphans_that_end_are_not_zombies():
     """They become ours, so we bury them."""
     script = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &); done; echo ready; read go"
     with subprocess.Popen(

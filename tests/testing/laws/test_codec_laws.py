@@ -53,8 +53,8 @@ def _only(tool):
     return catalog
 
 
-def test_codecs_that_raise_are_told():
-    """An `encode` that cannot write what `decode` read."""
+def test_a_codec_that_raises_breaks_a_law():
+    """An example is an `encode` that cannot write what `decode` read."""
 
     def write(value):
         raise OSError("no ink")

@@ -114,7 +114,7 @@ def ask_library(word: str) -> str:
     raise LibraryError(f"no {word}")
 
 
-def test_an_exception_that_is_declared_is_no_bug():
+def test_an_exception_that_is_declared_is_not_a_bug():
     """By the rules of a dispatcher; what the rules do not name still counts."""
     tool = Tool.described(ask_library, read_only=True)
     with pytest.raises(
@@ -231,7 +231,7 @@ def test_resources_are_given():
         check_tool(stock, examples=5)
 
 
-def test_a_fault_that_comes_and_goes_is_told():
+def test_a_fault_that_comes_and_goes_is_reported():
     """What fails only sometimes cannot be made smaller, but it was seen."""
     turns = itertools.count()
 
@@ -337,7 +337,7 @@ def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
     assert (violation.rule, violation.arguments) == ("declared-failures", {"day": "9999-12-31"})
 
 
-def test_a_parameter_about_which_nothing_is_said_is_not_described():
+def test_a_parameter_without_a_description_is_reported():
     """`true` for a schema says nothing; a definition's own description counts."""
     schema = {
         "type": "object",
@@ -409,7 +409,7 @@ def test_a_tool_whose_arguments_cannot_be_drawn_breaks_only_one_law():
     assert [violation.rule for violation in caught.value.violations] == ["keeps-its-promise"]
 
 
-def test_a_tool_that_cancels_itself_is_told():
+def test_a_tool_that_cancels_itself_is_reported():
     """No caller had asked for the cancellation."""
 
     @tool(read_only=True, catalog=None)

@@ -11,7 +11,7 @@ from toolkit.spec import Tool
 from toolkit.testing import check_catalog, check_tool
 
 
-def test_calls_that_all_fail_are_told():
+def test_a_note_says_that_all_calls_failed():
     def find_order(order: Annotated[str, "Which one."]) -> str:
         """Find an order."""
         raise ToolError(f"there is no order {order}")

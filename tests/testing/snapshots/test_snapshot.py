@@ -225,14 +225,14 @@ def test_a_snapshot_is_compared_and_updated(tmp_path):
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"version": 9}', '{"version": 1}', '{"version": 1, "tools": {"a": {}}}']
 )
-def test_a_file_that_is_no_snapshot_is_named(tmp_path, text):
+def test_a_file_that_is_not_a_snapshot_is_named(tmp_path, text):
     path = tmp_path / "tools.json"
     path.write_text(text)
     with pytest.raises(CatalogError, match=r"cannot read the snapshot .*tools.json: .*; delete it"):
         check_snapshot(Catalog(build()), path)
 
 
-def test_the_order_of_the_tools_is_no_change():
+def test_the_order_of_the_tools_is_not_a_change():
     first, second = build(), Tool.described(print, name="other", description="Other.", schema={"type": "object"})
     snapshots = build_snapshot(Catalog(first, second)), build_snapshot(Catalog(second, first))
     assert json.dumps(snapshots[0]) == json.dumps(snapshots[1])

@@ -191,7 +191,7 @@ def test_abstract_containers_encode_any_container_that_fits(hint, value, form):
     assert written(hint, value) == form
 
 
-def test_a_container_is_built_anew(validation):
+def test_decoding_builds_a_new_container(validation):
     """A function may change what it was given without changing the caller's arguments."""
     form = [[1], [2]]
     received = read(list[list[int]], form, validation)

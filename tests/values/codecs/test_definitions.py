@@ -131,7 +131,7 @@ def test_namesakes_are_numbered():
     assert list(schema["$defs"]["Address_2"]["properties"]) == ["number", "street", "postal_code"]
 
 
-def test_names_of_properties_and_data_are_no_keywords():
+def test_names_of_properties_and_data_are_not_keywords():
     """A property called `$ref`, and a default that looks like a reference, stay as they are."""
     schema = {
         "type": "object",

@@ -451,7 +451,7 @@ def test_a_hidden_member_of_a_union_is_a_default_and_cannot_be_sent(validation):
     assert read(int | SkipJsonSchema[None], 3, validation) == 3
 
 
-def test_a_validator_works_with_a_codec_of_ones_own(validation, own_forms):
+def test_a_validator_works_with_a_users_codec(validation, own_forms):
     """A function validator runs around any codec; what only pydantic can read is refused beside one."""
     register_codec(Box, schema={"type": "integer"}, decode=Box, encode=lambda box: box.size)
 

@@ -115,7 +115,7 @@ def test_an_argument_of_a_subclass_is_refused():
         Tool.of(pay)
 
 
-async def test_a_registered_class_is_not_taken_for_its_base():
+async def test_a_registered_class_is_not_mistaken_for_its_base():
     """A number that has a form of its own is not a plain number."""
     register_codec(Cents, encode=lambda cents: f"{int(cents)}c")
     assert (await call([Cents(5)])).value == ["5c"]

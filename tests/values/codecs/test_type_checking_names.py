@@ -109,7 +109,7 @@ def test_relative_imports_and_aliases_of_another_module_are_read(load, write_mod
         assert {"$ref": "#/$defs/Point"} in properties[name]["anyOf"]
 
 
-def test_a_stand_in_for_the_running_program_is_not_taken_for_the_type(load):
+def test_a_stand_in_for_the_running_program_is_not_mistaken_for_the_type(load):
     """`else: np = None` leaves annotations that cannot be evaluated; type checkers read the other branch."""
     module = load(
         "standing",

@@ -320,7 +320,7 @@ def test_a_union_is_written_as_short_as_can_be(hint, schema):
         (Sum | Product, Sum("sum", [1.5, Product("product", 2.0, Sum("sum"))]), None),
     ],
 )
-def test_tagged_records_are_told_apart(hint, value, form, validation):
+def test_tagged_records_are_distinguished(hint, value, form, validation):
     """Records with a literal field in common are chosen by it, also optional, nested, generic and recursive."""
     form = written(hint, value) if form is None else form
     there_and_back(hint, value, form, validation)

@@ -119,8 +119,7 @@ def test_a_misspelt_choice_among_many_is_recognised(value, ending):
     assert len(message) < 400
 
 
-def test_all_problems_are_told_with_their_places():
-    """Everything that is wrong is found in one go."""
+def test_all_problems_are_reported_with_their_places():
     schema = {
         "properties": {
             "order": {
