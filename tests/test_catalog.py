@@ -86,7 +86,7 @@ def test_a_tool_is_removed_with_its_aliases():
 
 
 def test_an_alias_is_another_name_for_a_tool():
-    """Also for one given by an alias; never listed, and never someone else's name."""
+    """This holds also for one given by an alias; never listed, and never someone else's name."""
     catalog = (
         Catalog(build_tool("a"), build_tool("x", aliases=["y"]))
         .alias("b", "a")

@@ -82,7 +82,7 @@ REQUESTS = st.builds(
 
 @given(REQUESTS)
 def test_a_request_comes_back_from_json_as_it_was(request):
-    """Also through text, and with every field in it."""
+    """This holds also through text, and with every field in it."""
     data = json.loads(json.dumps(request.to_json()))
     assert ApprovalRequest.from_json(data) == request
     names = {field.name for field in fields(ApprovalRequest)}

@@ -88,7 +88,7 @@ async def test_the_extension_follows_its_catalog(catalog, dispatcher):
 
 
 async def test_hooks_run_after_those_of_the_first(catalog):
-    """And calls of the first do not meet them."""
+    """Calls of the first do not meet them."""
     log = []
     first = Dispatcher(catalog, hooks=[Named("first", log)])
     extended = first.extended(hooks=[Named("second", log)]).extended(hooks=[Named("third", log)])
@@ -293,7 +293,7 @@ async def test_leaving_the_context_of_the_extension_leaves_the_first_open(dispat
 
 
 async def test_closing_the_first_closes_both(catalog):
-    """Also if only the extension has been used."""
+    """This holds also if only the extension has been used."""
     first = Dispatcher(catalog)
     extended = first.extended()
     assert extended.call_sync("shout", {"text": "hi"}).text == "HI"

@@ -44,7 +44,7 @@ def test_a_lazy_module_is_loaded_with_its_first_name(package):
 
 @pytest.mark.parametrize("name", ["no_such_package", "sample_package.no_such_part"])
 def test_a_missing_package_is_missed_with_the_remedy(package, name):
-    """Also if only a part of it is missing, as in an old version."""
+    """This holds also if only a part of it is missing, as in an old version."""
     top = name.partition(".")[0]
     with pytest.raises(ToolkitError, match=f"{top} is not installed; pip install sample"):
         _ = LazyModule(name, "pip install sample").anything

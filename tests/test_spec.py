@@ -362,7 +362,7 @@ def test_arguments_are_refused_if_the_authors_check_raises(error, problems):
 
 
 def test_a_check_that_raises_on_the_way_refuses():
-    """Also while its problems are listed."""
+    """This holds also while its problems are listed."""
     with pytest.raises(BadArgs, match="broken"):
         Tool.described(add, validate=lambda arguments: broken_list()).check({"a": 1})
 

@@ -42,7 +42,7 @@ def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
     ],
 )
 def test_other_arguments_have_another_digest(first, second):
-    """Also where they are no JSON."""
+    """This holds also where they are no JSON."""
     assert ToolCall("read", first).digest() != ToolCall("read", second).digest()
 
 

@@ -210,7 +210,7 @@ async def test_a_hand_over_can_be_denied():
 
 @pytest.mark.parametrize("way", ["dispatcher", "agent"])
 async def test_planning_goes_on_with_the_second_agent(way):
-    """And so does the execution of its plan."""
+    """So does the execution of its plan."""
     shed = Shed()
     cut = [call("cut", wood="oak")]
     wood = helper("wood", [cut, "Cut it.", cut, "Cut."], shed.catalog, mode="bypass")

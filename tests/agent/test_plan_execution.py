@@ -266,7 +266,7 @@ async def test_no_run_comes_between_a_plan_and_the_mode_that_it_is_executed_in(t
 
 
 async def test_runs_of_one_mode_go_on_side_by_side_in_a_session():
-    """Also where one names the mode that the other has without saying so."""
+    """This holds also where one names the mode that the other has without saying so."""
     shed, session = Shed(), Session()
     beside = shed.agent(["Two."], mode="default", session=session)
 

@@ -67,7 +67,7 @@ async def test_a_model_cannot_leave_plan_mode():
 
 
 async def test_the_plan_prompt_is_there_once_and_never_twice():
-    """Also when planning goes on, and beside the agent's own."""
+    """This holds also when planning goes on, and beside the agent's own."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], "Plan A.", "Plan B."], mode="plan", system="Be kind.")
     run = await agent.run("plan", run=await agent.run("plan"))
@@ -291,7 +291,7 @@ async def test_a_name_does_not_make_a_tool_harmless():
 
 
 async def test_a_new_conversation_starts_in_the_agents_mode():
-    """Also in a session in which a plan was executed before."""
+    """This holds also in a session in which a plan was executed before."""
     agent = Shed().agent(["Plan.", "Done.", "Another plan."], mode="plan", session=Session())
     assert (await agent.execute(await agent.run("plan"))).status == "done"
     assert (await agent.run("something else")).status == "planned"

@@ -148,7 +148,7 @@ async def test_retries_of_a_sub_run_count_in_the_budget_of_its_parent(station):
 
 
 async def test_a_call_inside_a_tools_thread_takes_from_the_same_budget(station):
-    """Also if a dispatcher of the tool's own makes it, in a loop of its own."""
+    """This holds also if a dispatcher of the tool's own makes it, in a loop of its own."""
     dispatcher, attempts = station
     script = [[call("relay", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=1)).run("go")

@@ -56,7 +56,7 @@ async def test_a_dispatcher_lives_as_long_as_its_agent():
 
 
 async def test_requests_are_in_the_dispatchers_own_store():
-    """Also where it was made with none."""
+    """This holds also where it was made with none."""
     shed = Shed()
     dispatcher = shed.dispatcher()
     run = await shed.agent([[call("cut", wood="oak")]], dispatcher=dispatcher).run("go")

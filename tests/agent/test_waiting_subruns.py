@@ -122,7 +122,7 @@ async def test_a_sub_run_that_fails_after_its_pause_is_a_failed_call():
 
 
 async def test_a_sub_run_that_is_cancelled_after_its_pause_is_a_cancelled_call():
-    """And nothing of it waits any more."""
+    """Nothing of it waits any more."""
     shed = shed_with_helper()
     speaking = asyncio.Event()
 

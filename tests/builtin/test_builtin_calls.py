@@ -169,7 +169,7 @@ async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispat
     ids=["write", "edit"],
 )
 async def test_a_change_waits_with_its_difference(dispatcher, root, session, call, minus, plus):
-    """And what was shown is what is written."""
+    """What was shown is what is written."""
     by, path = dispatcher("default"), root / call[1]["path"]
     waiting = await by.call(*call, session=session)
     lines = waiting.request.preview.splitlines()

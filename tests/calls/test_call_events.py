@@ -219,7 +219,7 @@ async def test_the_event_of_a_retry_comes_before_that_of_its_attempt():
 
 
 async def test_attempts_are_counted_on_after_a_person_has_answered():
-    """And there is no error then, unless the attempt after the answer failed."""
+    """There is no error then, unless the attempt after the answer failed."""
     recorder, catalog, runs = Recorder(), Catalog(), []
 
     @catalog.tool(read_only=True)

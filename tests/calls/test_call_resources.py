@@ -83,7 +83,7 @@ async def test_resources_are_closed_in_reverse_order(recorder):
 
 @pytest.mark.parametrize("style", ["async", "sync", "generator", "async generator"])
 async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style):
-    """Also while a generator is being read."""
+    """This holds also while a generator is being read."""
 
     async def use_async(first: Inject[One]) -> str:
         recorder.log.append("run")

@@ -206,7 +206,7 @@ async def test_all_requests_of_the_step_are_found_again(shop):
 
 
 async def test_two_steps_at_once_make_one_request():
-    """Also if both ask at the same moment, for the same call; for another call one of them fails."""
+    """This holds also if both ask at the same moment, for the same call; for another call one of them fails."""
     shop = Shop(Approvals(MemoryApprovals()))
     results = await asyncio.gather(*[shop.send() for _ in range(5)])
     assert {result.request.id for result in results} == {"step-1"}

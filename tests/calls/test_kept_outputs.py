@@ -328,7 +328,7 @@ def test_the_same_text_is_kept_once():
 
 
 def test_two_texts_never_share_a_handle(monkeypatch):
-    """Also if the short digests are equal, which a hostile page could bring about."""
+    """This holds also if the short digests are equal, which a hostile page could bring about."""
     from toolkit.calls import kept_outputs
 
     class Digest:

@@ -77,7 +77,7 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
 
 
 async def test_asker_is_asked_again_at_once(tmp_path):
-    """And every request has its outcome in the end."""
+    """Every request has its outcome in the end."""
     notes = Notes(tmp_path)
     rounds, requests = [], []
 

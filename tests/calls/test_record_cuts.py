@@ -110,7 +110,7 @@ CELLS = st.text(alphabet=st.sampled_from('abé,"\n;|'), max_size=8)
 
 @given(st.lists(st.tuples(CELLS, CELLS, st.integers(0, 99)), min_size=20, max_size=60), st.integers(40, 200))
 def test_a_table_is_cut_between_its_rows(rows, max_end):
-    """Also if a cell has a line break. The head is no row."""
+    """This holds also if a cell has a line break. The head is no row."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows([("name", "note", "count"), *[("x", "y", "1")] * 3, *rows])

@@ -128,7 +128,7 @@ async def test_the_principal_of_the_session_may_answer(shed):
 
 @pytest.mark.parametrize("made_in", [None, Session(id="one")])
 async def test_an_answer_from_another_session_is_refused(shed, made_in):
-    """Also for a request that belongs to none."""
+    """This holds also for a request that belongs to none."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, session=made_in)
     assert await refusal(dispatcher, request.id, session=Session(id="two")) == "principal"

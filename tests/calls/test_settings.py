@@ -35,6 +35,6 @@ def test_the_docstring_explains_every_option_in_order():
 
 
 def test_an_option_that_is_left_out_has_its_default():
-    """And one that is given is used."""
+    """One that is given is used."""
     settings = Dispatcher(Catalog(), max_chars=500).settings
     assert (settings.max_chars, settings.max_concurrency, settings.retry) == (500, 100, RetryPolicy())

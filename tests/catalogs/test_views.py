@@ -173,7 +173,7 @@ def test_a_prefixed_tool_states_its_new_aliases(catalog):
 
 @pytest.mark.parametrize("prefix", ["9", "a b", "x" * 64, 5, "."])
 def test_an_illegal_prefix_is_refused_at_once(prefix):
-    """Also while there is no tool yet to carry it."""
+    """This holds also while there is no tool yet to carry it."""
     with pytest.raises(DefinitionError, match="prefix"):
         Catalog().prefixed(prefix)
 

@@ -187,7 +187,7 @@ def test_the_user_is_asked_about_a_call_of_a_dispatcher_without_a_prompt(db):
 
 
 def test_a_dispatcher_cannot_have_a_second_audit_log(db):
-    """And the message says where to write it."""
+    """The message says where to write it."""
     ran = db.run("call", "db.py:dispatcher", "count", "--audit", "log.jsonl")
     assert ran.code == 2
     assert "Dispatcher(..., audit=AuditLog(path))" in ran.err

@@ -103,7 +103,7 @@ async def test_a_job_that_hangs_keeps_its_slot_and_no_other(threads):
 
 
 async def test_every_job_finds_a_thread_while_there_is_room():
-    """Also in the moment in which an idle thread has just been given another job."""
+    """This holds also in the moment in which an idle thread has just been given another job."""
     threads = ThreadPool(64)
     for _ in range(30):
         gates = [Gate() for _ in range(8)]

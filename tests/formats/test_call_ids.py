@@ -65,7 +65,7 @@ async def test_two_calls_with_the_same_id_in_a_batch_have_distinguishable_result
 
 @pytest.mark.anyio
 async def test_a_number_never_meets_an_id_that_is_taken(catalog):
-    """Also if the model gave an id of that form itself, later in the batch."""
+    """This holds also if the model gave an id of that form itself, later in the batch."""
     given_ids = ["t1", "t1", "t1~repeat-2", ""]
     results = await Dispatcher(catalog).call_many([ToolCall("echo", {"n": 1}, call_id) for call_id in given_ids])
     assert len({result.call_id for result in results}) == 4

@@ -87,7 +87,7 @@ def test_a_default_of_another_type_is_not_shown(hint, default):
     ],
 )
 def test_defaults_are_shown_in_their_json_form(hint, default, form):
-    """And the function gets the Python object itself."""
+    """The function gets the Python object itself."""
 
     def take(value=default):
         return value

@@ -182,7 +182,7 @@ def test_positional_only_parameters_are_left_out_in_their_place():
 
 
 def test_a_mistake_in_an_annotation_is_still_refused():
-    """Also if the parameter has a default: no warning hides what its author can mend."""
+    """This holds also if the parameter has a default: no warning hides what its author can mend."""
 
     def take(a: dict[int, int, int] = None):
         """Take."""

@@ -246,7 +246,7 @@ def test_a_short_key_does_not_garble_the_log(key, caplog):
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
 def test_a_credential_is_in_no_span(scheme):
-    """Also if spans show arguments and results, and the API repeats it."""
+    """This holds also if spans show arguments and results, and the API repeats it."""
     from tests.telemetry.kept_spans import KeptSpans  # the SDK of OpenTelemetry may be missing
 
     spans = KeptSpans()

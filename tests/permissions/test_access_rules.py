@@ -182,7 +182,7 @@ async def test_a_rule_applies_to_an_access_that_a_running_tool_asks_about(office
 
 
 async def test_a_foreign_tool_that_states_what_it_writes_is_stopped(office):
-    """And one origin can be meant alone."""
+    """One origin can be meant alone."""
     office.add_foreign("put")
     assert await office.kind("put", "deny access:write(src/**)", to="src/a") == "denied"
     assert await office.kind("put", "deny mcp:disk/access:write(src/**)", to="src/a") == "denied"

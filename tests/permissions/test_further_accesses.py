@@ -132,7 +132,7 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
 
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
 async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
-    """Also for a kind of one's own; a parameter of another kind says nothing about it."""
+    """This holds also for a kind of one's own; a parameter of another kind says nothing about it."""
     world = World(Catalog(), [])
 
     @world.catalog.tool

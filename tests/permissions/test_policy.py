@@ -385,7 +385,7 @@ async def test_a_rule_says_that_it_holds_because_the_command_is_unreadable():
 
 
 def test_the_rule_that_permits_an_imported_tool_is_named_where_it_is_missing():
-    """And it does permit the tool, by the name that the tool has there."""
+    """It does permit the tool, by the name that the tool has there."""
     tool = Tool.from_schema(
         "get_item", "Get an item.", {"type": "object"}, lambda arguments: "tea", origin="openapi:Shop", read_only=True,
         open_world=True,

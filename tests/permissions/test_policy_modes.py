@@ -46,7 +46,7 @@ async def test_a_session_may_have_another_mode_than_the_common_one():
 
 @pytest.mark.parametrize("session", [None, Session()], ids=["all", "a session"])
 def test_there_are_no_other_modes(session):
-    """And what was set before stays."""
+    """What was set before stays."""
     permissions = Permissions("plan")
     with pytest.raises(ValueError, match="no mode 'yolo'"):
         permissions.set_mode("yolo", session=session)

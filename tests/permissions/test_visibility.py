@@ -100,7 +100,7 @@ def test_a_view_follows_the_common_mode(catalog):
 
 
 def test_a_session_never_sees_what_another_one_may(catalog):
-    """Also if both were in the same mode before."""
+    """This holds also if both were in the same mode before."""
     permissions, first, second = Permissions("plan"), Session(), Session()
     dispatcher = Dispatcher(catalog, permissions=permissions)
     views = [dispatcher.permitted(session) for session in (first, second)]

@@ -133,7 +133,7 @@ async def test_a_first_attempt_that_was_made_before_counts():
 
 
 async def test_long_messages_are_cut_in_notes():
-    """And an error without one is called by its name."""
+    """An error without one is called by its name."""
     _, _, notes = await run_retrying(Failing(Transient("x" * 10_000), Transient()))
     assert len(notes[0]) < 300
     assert "(Transient)" in notes[1]

@@ -122,7 +122,7 @@ def test_a_line_that_was_there_before_is_counted_but_not_judged_again():
 
 @pytest.mark.long
 def test_no_line_that_is_judged_harmless_starts_the_stand_in():
-    """And enough of them are judged harmless for that to say something."""
+    """Enough of them are judged harmless for that to say something."""
     tally = fuzz(20_261, _SHORT)
     assert tally.findings == []
     assert tally.share > 0.1

@@ -46,7 +46,7 @@ messages = (
 
 @given(messages)
 def test_a_message_comes_back_from_json_as_it_was(message):
-    """Also through text, as a file has it."""
+    """This holds also through text, as a file has it."""
     data = json.loads(json.dumps(message.to_json()))
     assert message_from_json(data) == message
     assert message_from_json(data).to_json() == data

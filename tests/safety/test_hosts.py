@@ -317,7 +317,7 @@ def test_an_address_in_a_url_has_the_same_verdict_as_a_resolved_one(address):
 
 @pytest.mark.parametrize("host", ["2002:808:808::1", "2002:b00::", "2002:101:101::1"])
 def test_6to4_is_not_reached_on_any_version_of_python(host):
-    """Also if the address that it carries is public; an application that has such a network can allow it."""
+    """This holds also if the address that it carries is public; an application that has such a network can allow it."""
     assert unreachable(ipaddress.ip_address(host)) == "an address of the abandoned 6to4"
     assert check_url(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
 

@@ -119,7 +119,7 @@ def test_the_whole_disk_is_refused_as_the_workspace_of_a_sandbox():
 
 
 def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
-    """And so does a system that is none of Linux."""
+    """So does a system that is none of Linux."""
     monkeypatch.setattr(choosing_module, "find_landlock_version", lambda: 0)
     assert "no Landlock" in sandboxes(workspace, probe=False)["landlock"]
     monkeypatch.setattr(sys, "platform", "plan9")

@@ -110,7 +110,7 @@ def test_a_link_in_a_deep_folder_that_leads_out_is_refused(project, target):
     ],
 )
 def test_a_link_inside_the_folder_leads_to_its_file(project, target, content):
-    """Also through a link to a folder; a link in a circle leads nowhere."""
+    """This holds also through a link to a folder; a link in a circle leads nowhere."""
     (project / ".toolkit/folder").symlink_to("bin")
     (project / ".toolkit/link").symlink_to(target.replace("PROJECT", str(project)))
     entry = ProjectFiles(project).find("link")

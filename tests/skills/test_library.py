@@ -44,7 +44,7 @@ def test_the_tool_of_a_skill_has_the_skill(desk):
 
 
 def test_a_good_file_beside_a_bad_one_counts(desk):
-    """And the bad one is told of."""
+    """The bad one is told of."""
     desk.write("bad.md", "colour: red")
     desk.write("good.md")
     assert desk.names == ["good"]
@@ -81,7 +81,7 @@ def test_a_removed_file_removes_the_tool(desk):
 
 
 def test_a_file_that_was_mended_counts(desk):
-    """And nothing is told of it any more."""
+    """Nothing is told of it any more."""
     desk.write("a.md", "colour: red")
     desk.write("a.md", "")
     assert (desk.names, desk.problems) == (["a"], [])
@@ -124,7 +124,7 @@ def test_a_dispatcher_follows(tmp_path):
     "change", [lambda path: path.write_text(path.read_text() + "!"), os.unlink], ids=["edit", "remove"]
 )
 def test_a_text_that_is_not_in_the_file_any_more_does_not_run(tmp_path, change):
-    """Also if the dispatcher has not looked since; the model calls again."""
+    """This holds also if the dispatcher has not looked since; the model calls again."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     path = desk.write("a.md")
     dispatcher = desk.dispatcher()

@@ -133,7 +133,7 @@ async def test_a_run_is_the_parent_of_its_models_and_its_calls(recording):
 
 
 async def test_a_stream_of_an_agent_is_one_tree(recording):
-    """Also if the program has a span of its own around it."""
+    """This holds also if the program has a span of its own around it."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[recording.hook()]))
     with recording.tracers.get_tracer("test").start_as_current_span("program"):

@@ -124,7 +124,7 @@ async def test_objects_are_judged_as_in_bfcl(ask):
 
 
 async def test_calls_may_come_in_any_order(ask):
-    """And a call that fits two expectations is given to the one that needs it."""
+    """A call that fits two expectations is given to the one that needs it."""
     case = {"id": "x", "question": "?", "ground_truth": [{"look_up": {"order": [1, 2]}}, {"look_up": {"order": [1]}}]}
     first, second = call("look_up", order=1), call("look_up", order=2)
     assert [

@@ -142,7 +142,7 @@ def test_a_program_that_runs_is_replaced(root, space):
 
 @pytest.mark.parametrize("old", [b"old", None])
 def test_a_link_stays_and_what_it_leads_to_is_written(root, space, old):
-    """Also when there is nothing yet where it leads."""
+    """This holds also when there is nothing yet where it leads."""
     (root / "folder").mkdir()
     if old is not None:
         (root / "folder" / "file").write_bytes(old)

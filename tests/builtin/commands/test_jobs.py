@@ -153,7 +153,7 @@ async def test_a_conversation_can_be_ended(dispatcher, session):
 
 @pytest.mark.long
 def test_jobs_end_with_the_program(tmp_path):
-    """Also if it ends in the ordinary way, with the session still held."""
+    """This holds also if it ends in the ordinary way, with the session still held."""
     code = f"""
 import asyncio
 from toolkit import Catalog, Dispatcher, Session

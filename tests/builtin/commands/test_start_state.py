@@ -142,7 +142,7 @@ def moving(workspace, move):
 
 
 async def test_a_command_runs_where_it_was_judged(moving, workspace, session):
-    """Also if another call has moved the conversation meanwhile."""
+    """This holds also if another call has moved the conversation meanwhile."""
     overtaken = moving("cd sub; NAME=other")
     result = await overtaken.call("bash", {"command": "printenv PWD NAME"}, session=session)
     assert (result.kind, result.text) == ("failed", f"{workspace.root}\nexit code: 1")  # for the name that is not set

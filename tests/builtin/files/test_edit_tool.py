@@ -95,7 +95,7 @@ async def test_several_edits_are_made_together(tmp_path, edit):
 
 
 async def test_if_one_edit_fails_none_is_made(tmp_path, edit):
-    """And every one that fails is named."""
+    """Every one that fails is named."""
     result = await edit(("g()", "h()"), ("return 1", "x"), ("nonsense", "y"))
     assert result.kind == "failed"
     assert "edits[1]: `old` appears 2 times, at lines 2, 6" in result.text
@@ -153,7 +153,7 @@ def test_the_order_of_edits_does_not_matter(words, order):
     st.data(),
 )
 async def test_the_difference_turns_the_old_into_the_new(tmp_path, edit, text, new, data):
-    """And bytes outside the edit stay as they are."""
+    """Bytes outside the edit stay as they are."""
     start = data.draw(st.integers(0, len(text)))
     old = text[start : start + data.draw(st.integers(1, 6))]
     assume(old and old.replace("\r\n", "\n") != new.replace("\r\n", "\n") and not text.startswith("\ufeff"))
@@ -289,7 +289,7 @@ def test_an_abandoned_call_changes_nothing(tmp_path, workspace, state, words):
 
 
 def test_time_is_looked_at_before_each_edit():
-    """Also when none of them is found, which takes longest."""
+    """This holds also when none of them is found, which takes longest."""
     looks = []
 
     def look():
@@ -397,7 +397,7 @@ async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
 
 
 async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """And what they agree to is what happens."""
+    """What they agree to is what happens."""
     asking = dispatcher("default")
     waiting = await asking.call("edit", {"path": "a.py", "edits": [{"old": "g()", "new": "h()"}]})
     assert "-def g():\n+def h():\n" in waiting.request.preview

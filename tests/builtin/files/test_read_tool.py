@@ -123,7 +123,7 @@ def test_the_function_itself_refuses_too(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
 async def test_an_empty_file_says_so(tmp_path, call, content):
-    """Also if there is only a byte order mark."""
+    """This holds also if there is only a byte order mark."""
     (tmp_path / "a.txt").write_bytes(content)
     assert (await call()).text.startswith("(the file is empty")
 

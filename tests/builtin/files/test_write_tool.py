@@ -200,7 +200,7 @@ async def test_a_forbidden_path_is_not_written(tmp_path, write, path, kind):
 
 
 async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """And what they agree to is what happens."""
+    """What they agree to is what happens."""
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     asking = dispatcher("default")
     waiting = await asking.call("write", {"path": "a.txt", "content": "one\n2\n"})

@@ -232,7 +232,7 @@ def test_a_flat_pattern_does_not_walk_the_tree(tmp_path):
     ],
 )
 def test_braces_are_written_out(pattern, alternatives):
-    """Also inside one another; what is escaped, in a set or without a comma stands for itself."""
+    """This holds also inside one another; what is escaped, in a set or without a comma stands for itself."""
     assert expand_braces(pattern) == alternatives
 
 

@@ -231,7 +231,7 @@ def test_words_are_shown_as_they_were_written(index):
 
 
 def test_words_found_as_one_are_shown_as_they_were_written():
-    """Also where other tools have each of them alone; one that was written as one is shown as that."""
+    """This holds also where other tools have each of them alone; one that was written as one is shown as that."""
     index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
     index.add(Document(name="x", description="webhook"))
     words_by_name = {hit.name: hit.words for hit in index.search("a web hook of some kind")}

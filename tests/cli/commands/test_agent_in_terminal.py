@@ -73,7 +73,7 @@ def test_ctrl_c_is_not_an_answer_to_a_plan(shop):
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "ending"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
 def test_a_resumed_run_asks_what_it_waits_for(shop, answer, ending):
-    """And it goes on with the answer, to its end."""
+    """It goes on with the answer, to its end."""
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
         with resume_run(stub) as terminal:

@@ -232,7 +232,7 @@ def test_questions_of_a_tool_are_answered(shop, journal):
 
 
 def test_a_question_can_be_declined():
-    """And a question that was not asked cannot be."""
+    """A question that was not asked cannot be."""
     question = Question(key="size", message="Which size?", schema={"type": "integer"})
     request = ApprovalRequest(tool="order", call_id="c1", reason="it asks", questions=(question,))
     assert read_answers(request, [], ["size"]) == {"size": DECLINED}

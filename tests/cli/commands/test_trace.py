@@ -111,7 +111,7 @@ IDS = st.integers(0, 12).map(str)
 
 @given(st.lists(st.tuples(IDS, IDS, st.integers(0, 5)), max_size=30))
 def test_every_span_is_shown_once_under_any_parents(spans):
-    """Also if they are missing, or in a circle."""
+    """This holds also if they are missing, or in a circle."""
     nodes = [make_node(span, parent, start) for span, parent, start in spans]
     walked = [node for node, _, _ in walk_tree(build_tree(nodes))]
     assert sorted(node.span for node in walked) == sorted({node.span for node in nodes})

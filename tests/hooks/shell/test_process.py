@@ -165,7 +165,7 @@ async def test_no_file_descriptor_is_left_open(watch):
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_cancelled_caller_ends_the_process_first(tmp_path, watch, times):
-    """Also if they are cancelled again while it is being ended."""
+    """This holds also if they are cancelled again while it is being ended."""
     os.mkfifo(tmp_path / "up")
     reader = os.open(tmp_path / "up", os.O_RDONLY | os.O_NONBLOCK)
     script = f"trap '' TERM; exec >{tmp_path}/up; echo $$; while :; do sleep 600; done"

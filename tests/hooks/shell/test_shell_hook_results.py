@@ -153,7 +153,7 @@ async def test_an_agent_that_may_not_start_is_halted(command, reason):
 
 
 async def test_an_agent_starts_though_a_hook_failed_that_may():
-    """And the hooks after it are asked."""
+    """The hooks after it are asked."""
     hooks = [
         ShellHook(on="agent_start", command="exit 1", on_failure="allow"),
         ShellHook(on="agent_start", command="exit 2"),

@@ -176,7 +176,7 @@ async def test_exit_0_proceeds(bench):
 
 
 async def test_exit_2_blocks_with_stderr_as_the_reason(bench):
-    """And what it printed does not count."""
+    """What it printed does not count."""
     hook = ShellHook(on="before", command="echo '{\"action\": \"proceed\"}'; echo 'not on Sundays' >&2; exit 2")
     result = await bench.dispatcher(hook).call("echo", {})
     assert (result.kind, result.error.message, bench.ran) == ("denied", "not on Sundays", [])

@@ -177,7 +177,7 @@ def test_a_request_goes_to_the_address_that_was_judged():
 
 
 def test_a_stream_of_the_server_itself_is_not_read_to_its_end():
-    """Also if the server has moved its address to another path, as a trailing slash does."""
+    """This holds also if the server has moved its address to another path, as a trailing slash does."""
 
     async def stream():
         yield b"data: first\n\n"

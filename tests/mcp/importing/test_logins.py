@@ -107,7 +107,7 @@ def test_an_expired_token_is_renewed_without_the_user(site, logins):
 
 
 def test_a_token_that_no_longer_counts_is_renewed(site, logins):
-    """Also if it should not have expired yet."""
+    """This holds also if it should not have expired yet."""
     log_in_at(site, logins)
     site.valid.clear()
     assert call(site, logins)[0].text == "ada"

@@ -72,7 +72,7 @@ def test_the_smallest_arguments_are_shown():
 
 
 def test_the_same_seed_finds_the_same():
-    """And another one may find it elsewhere."""
+    """Another one may find it elsewhere."""
     catalog = broken.laws.filtered(lambda candidate: candidate.name in ("divide_cake", "whisper_secret"))
     assert broken_laws(catalog, seed=7, examples=10) == broken_laws(catalog, seed=7, examples=10)
 

@@ -101,7 +101,7 @@ def test_a_schema_takes_what_it_took(schema):
     ],
 )
 def test_a_wider_type_breaks_nothing(wide, narrow):
-    """And the other way round something is found."""
+    """The other way round something is found."""
     assert find_narrowings(build_schema(narrow), build_schema(wide)) == []
     assert find_narrowings(build_schema(wide), build_schema(narrow)) != []
 

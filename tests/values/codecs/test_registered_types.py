@@ -134,7 +134,7 @@ class Pair(NamedTuple):
 
 
 def test_a_registered_codec_wins_over_what_we_know(validation, own_forms):
-    """Also for a class that could have been read, and for one of our own."""
+    """This holds also for a class that could have been read, and for one of our own."""
     register_codec(
         Pair,
         schema=TEXT,

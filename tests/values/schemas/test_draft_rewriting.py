@@ -197,7 +197,7 @@ def test_the_words_for_people_stay():
 
 @pytest.mark.parametrize("dialect", [None, LATEST, LATEST + "#", "http://json-schema.org/draft/2020-12/schema"])
 def test_a_schema_of_the_latest_draft_stays_as_it_is(dialect):
-    """Also if its data looks like a schema of an older draft."""
+    """This holds also if its data looks like a schema of an older draft."""
     data = {"$schema": ADDRESSES["07"], "items": []}
     schema = {"default": data, "items": {"const": data}, "additionalItems": 3}
     schema |= {} if dialect is None else {"$schema": dialect}
