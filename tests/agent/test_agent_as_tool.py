@@ -153,7 +153,7 @@ async def test_an_empty_prompt_is_sent_back():
     ],
 )
 async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind, expected_tools):
-    """Although its own permissions are wider."""
+    """This holds even if the agent has wider permissions."""
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "Done."])
     agent = asker([*asking(), "Fine."], tool_of(expert), mode=mode, rules=rules)

@@ -64,7 +64,7 @@ def test_a_result_is_recorded_once():
 
 @pytest.mark.parametrize(("is_started", "happened"), [(True, "maybe"), (False, "no")])
 def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
-    """And whether it may have happened."""
+    """It says whether the call may have happened."""
     watcher = CallWatcher(None)
     if is_started:
         watcher.record_start(ONE, summarize)
@@ -73,8 +73,8 @@ def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
     assert "it was cancelled" in result.text
 
 
-def test_a_result_that_overrides_counts_instead():
-    """Before the call ends, and when it ends."""
+def test_an_overriding_result_counts():
+    """It may come before the call ends, and when it ends."""
     watcher, waiting = CallWatcher(None), ToolResult.failure("halted", "stop", call_id=ONE.id)
     watcher.override_result(waiting)
     assert watcher.find_or_build_result(ONE, "it was cancelled") is waiting

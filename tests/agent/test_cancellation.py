@@ -205,7 +205,7 @@ async def test_a_timeout_around_a_run_cancels_the_run():
 
 
 async def test_closed_run_is_stored_and_nothing_is_awaited():
-    """As when a loop is closed with the run in the middle of something."""
+    """A loop may be closed while the run is in the middle of something."""
     diary = Diary()
     agent = Shed().agent([reply_slowly], dispatcher=Shed().dispatcher(hooks=[diary]))
     running = agent.run("go")

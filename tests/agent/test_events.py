@@ -78,7 +78,7 @@ async def test_a_listener_that_raises_does_not_disturb(caplog):
 
 
 async def test_calls_are_summarized_as_their_authors_say():
-    """By `summary`, else by `activity`, else by the name; also if the arguments do not fit."""
+    """`summary` counts first, then `activity`, then the name. The arguments do not have to fit."""
     shed = Shed("bypass")
 
     @shed.catalog.tool(read_only=True, summary=lambda arguments: 1 / 0)
@@ -168,9 +168,7 @@ async def test_a_bug_is_raised_after_its_events():
     assert [type(event) for event in reported] == [RunFailed, Done]
 
 
-async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():
-    """Not an endless wait, and not silence."""
-
+async def test_a_stream_that_ends_without_a_reply_is_a_provider_error():
     class Mumbling(ScriptedProvider):
         async def stream(self, request):
             yield TextDelta("hm")
@@ -351,7 +349,7 @@ async def test_a_change_of_the_catalog_is_an_event():
 
 
 async def test_a_tool_that_is_replaced_is_in_both_fields():
-    """As in the change that a catalog reports to its listeners."""
+    """It is in `removed` and in `added` of the event, as in the change that a catalog reports."""
     shed = Shed()
 
     def replace_look(request):

@@ -60,7 +60,7 @@ async def approve_all(agent, run):
 
 
 async def test_another_agent_goes_on_with_the_conversation():
-    """With its own provider, system prompt and tools; it is one run, and the answer is that of the last agent."""
+    """It has another provider, system prompt and tools. There is one run, and the answer is that of the last agent."""
     shed = Shed()
     wood = helper("wood", [[call("look", what="oak")], "An oak."], shed.catalog)
     front = helper("front", [[handing("wood", "h1")]], hand_over_to=[wood])
@@ -242,8 +242,8 @@ async def test_the_answer_has_the_type_of_the_first_agent():
         helper("front", [], hand_over_to=[helper("wood", [], output=Plank)])
 
 
-async def test_one_budget_counts_for_all():
-    """With the price of each model."""
+async def test_one_budget_counts_for_all_agents_of_a_run():
+    """The price is that of each model."""
 
     def spending(step):
         calls = tuple(step) if isinstance(step, list) else ()

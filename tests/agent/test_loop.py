@@ -74,8 +74,7 @@ def test_the_error_for_an_option_of_another_library_names_ours(option, words):
         ({"mode": "fast"}, "there is no mode 'fast'"),
     ],
 )
-def test_options_are_checked_where_they_are_given(options, words):
-    """And not in the middle of a run."""
+def test_an_invalid_option_of_an_agent_is_refused_at_construction(options, words):
     with pytest.raises(ValueError, match=words):
         Agent(ScriptedProvider([]), [], **options)
 
@@ -225,7 +224,7 @@ def reply(stop, text="", calls=(), **fields):
     ],
 )
 async def test_a_reply_without_calls_ends_the_run(stop, status, why):
-    """As what, its stop reason says."""
+    """The stop reason of the reply decides the status."""
     run = await Agent(ScriptedProvider([reply(stop, "Well.")]), []).run("go")
     assert (run.status, run.stop, run.text, bool(run.reason)) == (status, why, "Well.", why is not None)
 
@@ -283,7 +282,7 @@ async def test_a_run_that_failed_at_the_provider_can_be_continued(error):
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), CatalogError("two tools of one name")])
 async def test_error_that_a_person_has_to_mend_is_raised(error):
-    """After the run was kept, so that nothing is lost."""
+    """The run is kept first, so no message is lost."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], error, "Done."])
     with pytest.raises(type(error)):
@@ -375,7 +374,7 @@ async def test_hooks_are_called_once_when_an_agent_starts():
 
 @pytest.mark.parametrize("outcome", [Halt("not on Sundays"), Deny("not on Sundays")])
 async def test_a_hook_may_keep_an_agent_from_starting(outcome):
-    """Then the model is not asked."""
+    """The model is not asked then."""
 
     class Sabbath:
         def before(self, call):

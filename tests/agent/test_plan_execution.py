@@ -232,7 +232,7 @@ async def test_a_run_does_not_change_the_mode_of_another_in_its_session(first, s
 
 
 async def test_a_plan_is_not_executed_beside_a_run_in_another_mode():
-    """And is not used up by the attempt."""
+    """The attempt does not use the plan up."""
     shed, session = Shed(), Session()
     agent = shed.agent(["Cut."], mode="plan", session=session)
     planned = await agent.run("plan")

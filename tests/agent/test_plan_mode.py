@@ -99,7 +99,7 @@ async def test_plan_tools_chooses_among_what_only_reads():
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, ["peek"]), (["look"], [])])
 async def test_search_finds_only_tools_that_can_be_used_while_planning(shed, chosen, expected):
-    """Neither by a search nor by names, near ones, or the schema in an error."""
+    """Searches, exact names, similar names and the schema in an error do not show other tools."""
 
     @shed.catalog.tool(read_only=True, defer=True)
     def peek(hole: str) -> str:
@@ -250,7 +250,7 @@ async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
 
 
 async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
-    """Of two in one turn the first counts, and the model is told."""
+    """The first of two plans in one turn counts, and the model learns that."""
 
     class Strict:
         def after(self, call, result):

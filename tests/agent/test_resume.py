@@ -118,7 +118,7 @@ async def test_a_resume_without_decisions_changes_nothing():
 
 
 async def test_decisions_about_something_else_are_refused_by_name():
-    """Nothing is run if any of them is unknown."""
+    """No call runs if any of the ids is unknown."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")]])
     run = await agent.run("go")
@@ -213,7 +213,7 @@ async def test_changed_run_cannot_make_a_person_approve_another_call():
 
 
 async def test_a_sealed_request_travels_in_the_run():
-    """Without a store the request itself is what is answered."""
+    """If there is no store, the decision answers the request in the run."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(Approvals(key=KEY)))
     loaded = Run.loads((await agent.run("go")).dumps())
@@ -266,8 +266,8 @@ async def test_credentials_are_asked_for_and_given_with_the_answer(way):
     assert "sesame" not in run.dumps()
 
 
-async def test_resources_of_a_run_reach_every_call_of_it():
-    """From the prompt on, in sub-runs and in the execution of a plan as well."""
+async def test_resources_of_a_run_reach_all_its_calls():
+    """They reach calls after the prompt, in sub-runs and in the execution of a plan."""
     shed, used = Shed(), []
 
     @shed.catalog.tool(read_only=True)

@@ -106,7 +106,7 @@ async def test_a_run_that_a_hook_keeps_from_starting_starts_and_ends():
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_cancelled_run_has_one_end_for_each_start(turns):
-    """Of the run, of the question to the model and of the calls, also while a listener is awaited."""
+    """The run, the request to the model and the calls have ends, also while a listener is awaited."""
     shed, recorder = Shed(), AsyncRecorder()
     agent = shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[recorder]))
     task = asyncio.ensure_future(agent.run("go"))

@@ -398,7 +398,7 @@ async def test_unread_words_of_a_saved_run_are_read_once(steps: CrashingSteps) -
 
 
 async def test_conversation_that_goes_on_has_other_keys(steps: CrashingSteps) -> None:
-    """With `Agent(steps=...)` a second prompt goes on with the numbers of the first, and both can be done again."""
+    """A second prompt with `Agent(steps=...)` continues the numbers of the first, and both can be replayed."""
     shed = Shed("bypass")
     script = [[call("cut", "t1", wood="oak")], "one", [call("cut", "t1", wood="ash")], "two"]
     start = Run(id="talk", status="stopped")

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_tool_can_let_the_model_work_on_a_prompt():
-    """With a conversation and a system prompt of its own; the answer is the tool's."""
+    """The sub-run has a separate conversation and system prompt, and its answer goes to the tool."""
     shed = shed_with_helper()
     agent = shed.agent(
         script_by_prompt(go=[[call("help", task="sub")], "Fine."], sub=[[call("look", what="oak")], "An oak."])
@@ -78,7 +78,7 @@ async def test_a_sub_run_without_a_system_prompt_has_that_of_its_parent(system, 
 
 
 async def test_a_sub_run_may_call_no_more_than_it_was_given():
-    """Nor anything its parent may not; deferred tools that it was given are offered."""
+    """It cannot call a tool that its parent may not call, either. Deferred tools that it was given are offered."""
     shed = shed_with_helper("auto", tools=("look", "dig", "nothing"))
 
     @shed.catalog.tool(defer=True, read_only=True)
@@ -344,7 +344,7 @@ async def test_a_sub_run_that_waits_goes_on_with_its_provider():
 
 
 async def test_a_sub_run_whose_provider_is_not_saved_is_denied_with_the_remedy():
-    """Nothing of it can be approved any more."""
+    """None of its calls can be approved any more."""
     store = MemoryApprovals()
     shed = shed_with_expert(ScriptedProvider([[call("cut", wood="oak")]]))
     agent = shed.agent([[call("ask")], "Alone."], dispatcher=shed.dispatcher(Approvals(store)))

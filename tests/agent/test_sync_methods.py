@@ -27,8 +27,7 @@ def test_an_agent_runs_and_resumes_in_a_sync_program():
     assert (done.text, shed.done, agent.last_run) == ("Done.", ["cut oak"], done)
 
 
-def test_run_sync_continues_a_conversation():
-    """With the run, as `run` does."""
+def test_run_sync_continues_the_conversation_of_a_run():
     agent = Shed().agent(["Hello.", "Still here."])
     first = agent.run_sync("Hi.")
     assert agent.run_sync("And?", run=first).text == "Still here."

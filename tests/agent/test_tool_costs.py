@@ -85,8 +85,7 @@ async def test_a_call_that_costs_more_than_is_left_is_not_run_and_ends_the_run()
     assert [(result.kind, result.cost) for result in results_of(run)] == [("halted", 0.0)] * 2
 
 
-async def test_a_run_that_has_used_up_its_money_stops():
-    """As with the money for tokens."""
+async def test_a_run_stops_when_its_tools_have_used_up_its_money():
     studio = Studio()
     script = [[call("paint", what="a tree"), call("paint", what="a lake")], "Never."]
     run = await studio.agent(script, cost="0.50").run("go")
@@ -124,8 +123,8 @@ async def test_the_cost_of_a_sub_run_counts_in_both_budgets():
     assert "0.05 of the budget of 0.30 in money is left" in results_of(run)[0].text
 
 
-async def test_a_call_that_a_person_approves_is_counted_when_it_runs():
-    """Not when it is asked about, and not if too little is left by then."""
+async def test_an_approved_call_is_counted_when_it_runs():
+    """It is not counted when the person is asked, and does not run if too little money is left by then."""
     studio = Studio("default")
     agent = studio.agent([[call("paint", what="a tree"), call("paint", what="a lake")], "Never."], cost="0.40")
     run = await agent.run("go")

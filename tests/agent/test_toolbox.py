@@ -83,8 +83,8 @@ async def test_rules_hold_for_the_agents_own_tools():
     assert (run.plan, "exit_plan" in agent.asked[0].tools) == ("Plan.", False)
 
 
-async def test_secrets_are_masked_in_what_a_run_keeps():
-    """By the dispatcher's rules, also in what a sub-run or a request says."""
+async def test_secrets_are_masked_in_a_saved_run():
+    """The rules of the dispatcher hold also for the texts of a sub-run and of a request."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(), redact=["oak"])
     agent = shed.agent([[call("look", what="oak"), call("cut", wood="oak")], "Done."], dispatcher=dispatcher)
@@ -194,7 +194,7 @@ class CountingJudge(Judge):
 
 @pytest.mark.parametrize("output", [None, int])
 async def test_a_turn_with_the_same_tools_asks_about_none(output):
-    """However many tools there are: the first turn asks about each, and later ones about those that are called."""
+    """The first turn asks about each tool, and later turns only about those that are called."""
     shed, judge = Shed(), CountingJudge()
     shed.catalog.add(*(Tool.of(shed.catalog["look"].function).renamed(f"look_{number}") for number in range(50)))
     dispatcher = Dispatcher(shed.catalog, permissions=[shed.permissions, judge])

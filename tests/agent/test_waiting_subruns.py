@@ -45,7 +45,7 @@ async def test_a_run_waits_with_the_requests_of_its_sub_run(way):
 
 
 async def test_the_usage_of_a_sub_run_that_waited_is_counted_once():
-    """Before the pause, and after it."""
+    """The parts before and after the pause are added."""
 
     def spending(step):
         calls = tuple(step) if isinstance(step, list) else ()

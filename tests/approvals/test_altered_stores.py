@@ -137,7 +137,7 @@ INCONSISTENT = {
 @pytest.mark.parametrize("key", [None, KEY], ids=["without a key", "with a key"])
 @pytest.mark.parametrize("name", INCONSISTENT)
 async def test_a_record_that_shows_one_call_and_runs_another_is_refused(desk, name, key):
-    """With or without a key: nothing runs, and the one who answers learns why."""
+    """This holds with and without a key. The call does not run, and the person who answers learns why."""
     change, why = INCONSISTENT[name]
     request = await desk.ask("pay", {"to": "bob"}, key, session=Session(id="s"), principal="ada")
     desk.edit(request, change)

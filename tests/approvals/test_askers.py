@@ -95,15 +95,15 @@ def test_the_prompt_describes_the_grants_before_one_is_given():
     ],
     ids=["no grants", "cut preview", "cut arguments"],
 )
-def test_always_is_not_offered_for_what_was_not_shown_whole(question):
-    """Nor where there is nothing to grant; the word is no answer then."""
+def test_always_is_not_offered_without_a_grant_or_for_a_request_that_was_cut(question):
+    """The word is not a valid answer then."""
     decision, output = answer_prompt("a\n1\n", question)
     assert decision == Decision.deny("no answer came", by="ada")
     assert "lways" not in output
 
 
 def test_everything_that_matters_is_shown():
-    """Who asks, why, with what, what was mended, what it would do, and until when."""
+    """These are the caller, the reason, the arguments, the repairs, the preview and the time limit."""
     question = request(
         asked_by=("rule `write`", "mode `default`"),
         repairs=('path: "x" for ["x"]',),
@@ -199,7 +199,7 @@ def test_edited_arguments_are_approved():
     ],
 )
 def test_arguments_that_cannot_be_used_are_asked_for_again(text, words):
-    """With what is wrong; what was typed is not lost."""
+    """The prompt says what is wrong and keeps the typed text."""
     drafts = []
 
     def edit(draft):

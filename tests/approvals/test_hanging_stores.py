@@ -301,7 +301,7 @@ async def test_a_cancelled_call_withdraws_no_request_that_another_one_has(releas
 
 
 async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_hangs(release):
-    """Neither for the claim nor for the request to be withdrawn after it."""
+    """It waits neither for the claim nor for the withdrawal of the request."""
     mill = Mill(release, ask=lambda request: True, cleanup_seconds=LATE)
     mill.store.hangs_in = {"settle"}
     result = await mill.call(timeout_seconds=SOON)
@@ -359,7 +359,7 @@ async def advance(coroutine, is_reached):
 
 
 async def test_a_call_that_is_closed_leaves_its_outcome_to_a_thread(release):
-    """Nothing can be awaited there, and the event loop is not stalled."""
+    """A closed coroutine cannot await, and the event loop is not stalled."""
     mill, go = Mill(release), asyncio.Event()
 
     @mill.catalog.tool(destructive=True)

@@ -129,7 +129,6 @@ def test_a_default_that_has_no_json_form_is_left_to_the_function():
 
 
 def test_a_tool_keeps_its_identity_in_a_catalog():
-    """And under an alias of it."""
     catalog = Catalog()
     catalog.add(BASE)
     tool = catalog.get("cut")

@@ -37,8 +37,8 @@ def test_a_full_memory_drops_the_oldest_answered_or_expired_request(over):
     assert [name for name in ("waits", "first", "second", "new") if store.get(name)] == ["waits", "second", "new"]
 
 
-def test_a_memory_full_of_open_questions_takes_no_more():
-    """Nothing that waits or runs is lost in silence."""
+def test_a_memory_full_of_open_requests_refuses_a_new_one():
+    """No request that waits or runs is lost."""
     store = MemoryApprovals(size=2)
     store.add(record(id="waits"))
     store.add(record(id="runs"))

@@ -70,8 +70,8 @@ def test_an_owner_that_names_no_process_is_not_known_to_be_alive_or_dead(store, 
     assert store.is_owner_alive(text) is None
 
 
-def test_a_process_is_seen_from_its_first_claim_on(store, open_store):
-    """By any store on the same database, until it gives the lock up."""
+def test_a_process_is_known_to_be_alive_from_its_first_claim(store, open_store):
+    """Any store on the same database knows it until the process releases the lock."""
     observer = open_store(lost_seconds=0)
     assert observer.is_owner_alive(owner()) is False
     assert claim(store)
@@ -214,7 +214,7 @@ def wait_until_dead(store, text):
 
 @pytest.mark.long
 def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
-    """Though it is on another machine, whose processes cannot be seen."""
+    """The process may be on another machine."""
     with running("claim", postgres_url, "one") as process:
         theirs, is_settled = line(process).split()
         assert (is_settled, is_alive(theirs)) == ("True", None)

@@ -169,8 +169,7 @@ async def test_an_answer_that_is_not_a_decision_is_refused(answer):
         ({"ask": 5}, "a function of the request"),
     ],
 )
-def test_options_of_the_wrong_type_are_refused(options, words):
-    """Where they are given, and not when the first person is asked."""
+def test_an_option_of_a_wrong_type_is_refused(options, words):
     with pytest.raises(TypeError, match=words):
         Approvals(**options)
 

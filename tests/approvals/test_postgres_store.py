@@ -72,8 +72,7 @@ def cut_all(raw):
 
 
 @pytest.mark.parametrize("url", ["", "approvals.sqlite", "sqlite:///a", "mysql://h/a", None, b"postgresql://h/a"])
-def test_an_address_of_something_else_is_refused(url):
-    """With the form that it should have."""
+def test_the_address_of_another_database_is_refused_with_the_right_form(url):
     with pytest.raises(ValueError, match="begins with postgresql://"):
         PostgresApprovals(url)
 
@@ -118,8 +117,8 @@ def test_the_forms_of_an_address_that_others_use_will_do(postgres_schema_url, op
     assert other.get("one") == record("one")
 
 
-def test_the_password_is_shown_nowhere(postgres_server, store):
-    """Neither by the store nor by its address."""
+def test_the_password_is_not_shown(postgres_server, store):
+    """The repr of the store and its address leave it out."""
     assert postgres_server.password not in f"{store!r} {store.place}"
     assert store.place.startswith("postgresql://toolkit@127.0.0.1:")
 
@@ -210,7 +209,7 @@ def test_a_table_that_the_user_may_only_read_is_read(postgres_server, postgres_s
 
 
 def test_a_request_that_others_hold_for_too_long_is_an_error_that_says_so(postgres_schema_url, open_store, store, raw):
-    """After the time that was given for it, and nothing has changed."""
+    """The error comes after the given time, and the record is unchanged."""
     hasty = open_store(postgres_schema_url, timeout_seconds=0.05)
     with raw.transaction():
         raw.execute("SELECT * FROM toolkit_approvals FOR UPDATE")
@@ -382,8 +381,8 @@ def test_a_record_that_others_wrote_is_refused_if_records_are_signed(postgres_sc
     assert "left out" in caplog.text
 
 
-def test_a_change_is_on_the_disk_when_it_is_said_to_be(postgres_server, postgres_schema_url, open_store):
-    """Even where the database is set up to answer earlier."""
+def test_a_change_is_on_the_disk_when_the_method_returns(postgres_server, postgres_schema_url, open_store):
+    """This holds even if the database is set up to answer earlier."""
     name = postgres_schema_url.rpartition("/")[2].partition("?")[0]
     postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
@@ -394,7 +393,7 @@ def test_a_change_is_on_the_disk_when_it_is_said_to_be(postgres_server, postgres
 
 
 def test_threads_leave_few_connections_open(store, raw):
-    """However many came at once; after `close` there are none."""
+    """Many threads may have come at once. After `close` there are no connections."""
     together = threading.Barrier(16)
 
     def use(_):

@@ -284,7 +284,7 @@ async def test_a_preview_that_its_author_cut_says_so(build_preview):
 
 
 def test_a_change_of_a_file_is_a_diff(tmp_path):
-    """With the digest of what the file holds now."""
+    """The precondition has the digest of the current content."""
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
     preview = file_change("notes.txt", "one\n2\n", root=tmp_path)
     assert preview.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"

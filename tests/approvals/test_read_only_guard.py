@@ -70,7 +70,7 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_writes_are_refused(place, write):
-    """Nothing has happened, the refusal says what was tried, and it is kept."""
+    """The file is unchanged, and the refusal says what was tried and is recorded."""
     with read_only() as tried, pytest.raises(WriteRefused, match="may only read"):
         write(place)
     assert len(tried) == 1
@@ -160,8 +160,8 @@ def test_forbidden_audit_events_are_recognized(event, args, words):
     assert description is None if words is None else words in description
 
 
-def test_a_hook_that_keeps_ours_out_is_noticed():
-    """Without the guard there is no preview: in a process whose first hook refuses all others."""
+def test_an_audit_hook_that_refuses_ours_is_noticed():
+    """There is no preview without the guard."""
     script = """
         import sys
         from toolkit.approvals.read_only_guard import read_only
@@ -183,7 +183,7 @@ def test_a_hook_that_keeps_ours_out_is_noticed():
     assert ended.stdout == "a preview cannot be watched here: another audit hook keeps ours out\n"
 
 
-def test_a_refusal_is_a_matter_of_safety():
-    """And to code that handles files, one that may not be written."""
+def test_a_refusal_is_a_safety_error():
+    """For code that handles files, it is also a permission error."""
     assert issubclass(WriteRefused, Safety)
     assert issubclass(WriteRefused, PermissionError)

@@ -62,8 +62,7 @@ def test_every_field_is_drawn():
 
 
 @given(REQUESTS)
-def test_a_sealed_request_is_known_after_a_journey(request):
-    """Through JSON and back, it is what it was."""
+def test_a_sealed_request_is_verified_after_a_round_trip_through_json(request):
     seal = Seal(KEY)
     travelled = json.loads(json.dumps(seal.sign(request, IDENTITY).to_json()))
     assert seal.verify(ApprovalRequest.from_json(travelled), IDENTITY)
@@ -147,5 +146,5 @@ def test_a_bad_key_is_refused_with_the_remedy(key, problem):
 
 
 def test_a_key_is_not_shown():
-    """Not in a log, and not in a traceback."""
+    """It is not in a log or a traceback."""
     assert "5e5e5e" not in repr(Seal("5e" * 32))

@@ -54,7 +54,7 @@ def test_an_open_store_sees_what_another_store_writes_to_the_file(path, store):
 
 
 def test_a_busy_file_is_an_error_that_says_so(path, store):
-    """After the time that was given for it, and nothing has changed."""
+    """The error comes after the given time, and the record is unchanged."""
     hasty = SQLiteApprovals(path, timeout_seconds=0)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")

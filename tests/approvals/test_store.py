@@ -113,7 +113,7 @@ def test_changing_an_object_does_not_change_its_stored_copy(store):
 
 
 def test_the_newest_request_of_a_call_is_found(store):
-    """By the key of the call, and by no other."""
+    """Only the key of the call finds it."""
     stored = record()
     assert store.find_call("k") is None
     assert store.add_call(stored, "k", now=NOW) == stored
@@ -141,7 +141,7 @@ def test_a_call_that_has_a_request_gets_no_other(store):
 
 @pytest.mark.parametrize("ending", ["denied", "expired", "done and expired", "not begun"])
 def test_a_call_whose_request_is_over_gets_a_new_one(store, ending):
-    """Nothing can run twice through it."""
+    """The old request cannot run the call a second time."""
     first, second = record(expires_at=NOW + 10), record()
     store.add_call(first, "k", now=NOW)
     if ending == "denied":
@@ -208,8 +208,8 @@ def test_many_threads_that_ask_about_one_call_get_the_same_request(store):
     assert [request.id for request in store.pending(now=NOW)] == list(ids)
 
 
-def test_a_claim_says_who_and_when(store, stored):
-    """And leaves the rest as it was."""
+def test_a_claim_has_its_owner_and_its_time(store, stored):
+    """The rest of the record is unchanged."""
     assert claim(store, stored.request.id)
     after = store.get(stored.request.id)
     assert (after.state, after.claim, after.decided_by) == ("claimed", Claim(owner="me", at=NOW), "ada")
@@ -263,8 +263,8 @@ def test_an_impossible_answer_is_refused(store, stored, state, owner, problem):
     assert store.get(stored.request.id) == stored
 
 
-def test_an_outcome_is_kept(store, stored):
-    """With everything that JSON can say."""
+def test_an_outcome_is_stored_unchanged(store, stored):
+    """It may hold any JSON."""
     claim(store, stored.request.id)
     assert store.finish(stored.request.id, OUTCOME, owner="me")
     after = store.get(stored.request.id)
@@ -289,8 +289,8 @@ def test_an_outcome_that_is_not_json_leaves_the_claim(store, stored):
     assert store.finish(stored.request.id, {"value": None}, owner="me")
 
 
-def test_a_claim_is_taken_over_once(store, stored):
-    """From the owner it was seen to have; the earlier one has no say any more."""
+def test_a_claim_is_reclaimed_once(store, stored):
+    """Only the owner that was read can be replaced, and the earlier owner cannot finish the call any more."""
     claim(store, stored.request.id, owner="dead")
     assert not store.reclaim(stored.request.id, from_owner="other", owner="me", now=NOW + 1)
     assert store.reclaim(stored.request.id, from_owner="dead", owner="me", now=NOW + 1)
@@ -310,7 +310,7 @@ def test_only_a_claimed_request_can_be_reclaimed(store, stored):
 
 
 def test_pending_requests_come_oldest_first(store):
-    """By when they were made, then by when they were added."""
+    """They are ordered by the time of the request, and then by the order of adding."""
     for name, created_at in (("c", 3), ("a", 1), ("b", 2), ("b2", 2)):
         store.add(record(id=name, created_at=created_at))
     assert [request.id for request in store.pending(now=NOW)] == ["a", "b", "b2", "c"]

@@ -318,7 +318,7 @@ def test_the_answer_is_no_if_there_are_no_streams(tmp_path):
     ],
 )
 def test_a_callback_answers(answer, decision):
-    """With a decision, a yes or no, or not at all; at once, or when awaited."""
+    """It may return a decision, a bool or None, at once or when awaited."""
     questions = []
 
     async def later(question):
@@ -354,8 +354,8 @@ def test_askers_say_whether_they_block():
     assert Callback(bool, blocking=True).blocking
 
 
-def test_deny_all_denies_all():
-    """With a reason that the model reads."""
+def test_deny_all_denies_every_request():
+    """The model reads the reason."""
     decision = Decision.deny("there is no person to ask", by="nobody", principal="bob")
     assert DenyAll().ask(request(principal="bob")) == decision
     assert DenyAll("closed at night").ask(request()).reason == "closed at night"

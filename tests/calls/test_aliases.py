@@ -133,7 +133,7 @@ async def test_a_resumed_call_keeps_the_alias(catalog):
 
 
 async def test_logs_have_the_alias_beside_the_tool(catalog, caplog, tmp_path):
-    """Of calls that were called by one, and of no others."""
+    """Calls by the name of the tool have no alias."""
     log = AuditLog(tmp_path / "audit.jsonl")
     dispatcher = Dispatcher(catalog, hooks=[Log()], audit=log, permissions=Permissions("auto"))
     with caplog.at_level(logging.INFO, logger="toolkit.calls"):

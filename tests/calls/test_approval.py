@@ -195,8 +195,8 @@ async def test_a_call_without_a_session_offers_no_grants(office):
     assert (await office.dispatcher().call("burn", {"target": "a"})).request.grants == ()
 
 
-async def test_denied_by_nobody(office):
-    """Without a person the answer is no, and the model is told."""
+async def test_a_call_is_denied_if_no_person_can_answer(office):
+    """The model learns why."""
     result = await office.dispatcher(approvals=Approvals(ask=DenyAll())).call("burn", {"target": "a"})
     assert result.kind == "denied"
     assert "there is no person to ask" in result.text

@@ -102,8 +102,8 @@ async def test_a_call_is_judged_intended_and_ended(bank, tool, hooks):
     assert bank.events() == ["verdict", "intent", "outcome"]
 
 
-async def test_an_approved_call_is_written_down_from_the_question_to_the_outcome(bank):
-    """Who asked, who answered, and what came of it."""
+async def test_the_audit_log_has_an_approved_call_from_the_question_to_the_outcome(bank):
+    """It has who asked, who answered, and the result."""
     dispatcher = bank.dispatcher()
     session = Session(id="s1")
     waiting = await dispatcher.call("pay", {"amount": 3}, id="c1", session=session, principal="ada")
@@ -146,8 +146,8 @@ async def test_the_audit_log_has_a_denial_with_its_reason_and_no_intent(bank):
     ],
     ids=["denied", "bad arguments", "a hook's no", "replaced", "a hook asks", "a failure"],
 )
-async def test_every_end_is_written_down(bank, options, tool, arguments, events, kind):
-    """With an intent exactly where the tool was about to run."""
+async def test_the_audit_log_has_every_end_of_a_call(bank, options, tool, arguments, events, kind):
+    """There is an intent exactly if the tool was about to run."""
     assert (await bank.dispatcher(**options).call(tool, arguments)).kind == kind
     assert (bank.events(), bank.lines()[-1]["kind"]) == (events, kind)
 
@@ -178,8 +178,8 @@ async def test_the_audit_log_has_an_intent_before_each_run_of_a_call(bank):
 # What must not be in it.
 
 
-async def test_secrets_and_redacted_texts_are_not_in_the_log(bank):
-    """Neither from arguments nor from reasons and edits."""
+async def test_secrets_and_redacted_texts_are_not_in_the_audit_log(bank):
+    """This holds for arguments, reasons and edits."""
     dispatcher = bank.dispatcher(redact=["s3cret"])
     request = (await dispatcher.call("pay", {"amount": 3, "pin": "hunter2"})).request
     decision = Decision.approve(arguments={"amount": 3, "pin": "hunter3"}, by="s3cret agent")
@@ -314,8 +314,8 @@ async def test_a_call_that_never_starts_has_its_line(tmp_path):
     assert [(line["tool"], line["kind"]) for line in lines] == [("rob", "not_found")]
 
 
-async def test_an_answer_that_is_refused_has_its_line(tmp_path):
-    """Who tried, and why it was not taken."""
+async def test_the_audit_log_has_a_line_for_a_refused_answer(tmp_path):
+    """It has who tried, and why the answer was refused."""
     bank = Bank(tmp_path)
     dispatcher = Dispatcher(bank.catalog, audit=bank.log, permissions=Permissions())
     request = (await dispatcher.call("pay", {"amount": 1}, principal="ada")).request

@@ -89,7 +89,7 @@ async def test_safe_neighbours_run_together(catalog, style):
 
 
 async def test_unsafe_calls_run_alone_and_in_order(catalog):
-    """Neither beside each other nor beside safe ones."""
+    """They do not run beside each other or beside safe calls."""
     company = Company()
 
     @catalog.tool

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
 @pytest.mark.anyio
 async def test_a_tool_sees_its_call():
-    """Who asked, for what, in which attempt, until when."""
+    """It can read the principal, the arguments, the attempt and the deadline."""
     catalog = Catalog()
     contexts = []
 

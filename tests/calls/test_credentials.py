@@ -91,7 +91,7 @@ async def test_a_resource_that_needs_credentials_makes_its_call_wait_before_the_
 
 
 async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog):
-    """Not in the store's file, the request, the result or the log."""
+    """They are not in the file of the store, the request, the result or the log."""
     hub, path = Hub(), tmp_path / "x.approvals.sqlite"
     dispatcher = Dispatcher(hub.catalog, approvals=Approvals(SQLiteApprovals(path)))
     request = (await dispatcher.call("fetch", {"name": "x"})).request
@@ -186,8 +186,8 @@ async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(offic
     assert (await office.dispatcher().call("enter", {"door": "a"})).kind == "bad_args"
 
 
-async def test_explain_mends_what_a_call_would_mend(office):
-    """So that it speaks of the same call; what cannot be mended, or is not there, is refused."""
+async def test_explain_repairs_arguments_as_a_call_would(office):
+    """So both are about the same call. Arguments that cannot be repaired, or are missing, are refused."""
     dispatcher = office.dispatcher()
     assert (await dispatcher.explain("burn", {"target": "a", "depth": "2"})).word == "ask"
     with pytest.raises(ToolError, match="target"):

@@ -22,8 +22,8 @@ def cut(text, most, value=None, parts=()):
     return result
 
 
-def test_a_long_text_ends_in_what_was_cut():
-    """And is no longer than it may be."""
+def test_a_long_text_ends_with_a_note_about_the_cut():
+    """The text is not longer than the limit."""
     result = cut("x" * 1000, 100)
     assert result.text == "x" * 58 + "...\n[truncated: 58 of 1,000 characters]"
     assert len(result.text) <= 100
@@ -52,8 +52,8 @@ CHARACTERS = {
 
 @pytest.mark.parametrize("character", CHARACTERS.values(), ids=CHARACTERS.keys())
 @pytest.mark.parametrize("offset", range(-4, 5))
-def test_no_character_is_split(character, offset):
-    """As people see them: with accents, joined, coloured, flags."""
+def test_no_visible_character_is_split(character, offset):
+    """Such characters have accents, are joined or coloured, or are flags."""
     text = ("x" * (58 + offset) + character).ljust(1000, "y")
     start = cut(text, 100).text.rpartition("[truncated: ")[0].removesuffix("...\n")
     assert start in (text[: len(start)], text)
@@ -77,7 +77,7 @@ def test_parts_are_cut_with_the_text():
 
 
 def test_several_texts_are_cut_between_their_records():
-    """As a server sends them: each in a part of its own, and all of them in the text."""
+    """A server sends each text in a separate part, and all of them are in the text of the result."""
     parts = [TextPart("a,b\n1,2\n3,4\n"), TextPart(json.dumps(list(range(100)))), TextPart("left out")]
     result = cut("\n".join(part.text for part in parts), 100, parts=parts)
     assert result.text.splitlines()[-1] == "[truncated: 62 of 412 characters]"

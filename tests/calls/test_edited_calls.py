@@ -103,8 +103,7 @@ async def test_edited_arguments_that_are_equal_cause_no_note(desk, arguments):
     assert (result.text, result.metadata) == ("sent to bob", None)
 
 
-async def test_a_person_without_a_name_is_the_user(desk):
-    """As in the result of a denied call."""
+async def test_a_person_without_a_name_is_called_the_user(desk):
     dispatcher = desk.dispatcher()
     request = (await dispatcher.call("send", LETTER)).request
     result = await dispatcher.resume(request.id, Decision.approve(arguments={**LETTER, "to": "carol"}))
@@ -135,7 +134,7 @@ async def test_long_edited_values_are_cut_in_the_note_and_whole_in_the_metadata(
 
 
 async def test_the_note_counts_for_the_size_of_a_result(desk):
-    """And is not cut away with the end of a long one."""
+    """It is not cut away with the end of a long result."""
 
     @desk.catalog.tool(max_chars=200)
     async def shout(word: str) -> str:

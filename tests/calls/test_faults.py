@@ -133,8 +133,8 @@ def params(clients):
 
 
 @params(ALL)
-async def test_a_server_that_answers_is_asked_once(client, server, clock):
-    """To know that the clients work."""
+async def test_a_server_that_answers_gets_one_request(client, server, clock):
+    """This shows that the clients work."""
     result = await call_server(client, server.url, clock)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 1)
     assert server.requests == ["POST"]
@@ -147,7 +147,7 @@ async def test_a_server_that_answers_is_asked_once(client, server, clock):
 @params(CLIENTS)
 @pytest.mark.parametrize("facts", ["reads", "writes", "repeats"])
 async def test_too_many_requests_are_repeated_when_the_server_says(client, facts, server, clock):
-    """Nothing was done yet, so any tool may try again that is not destructive; not sooner than asked."""
+    """The call had no effect, so any tool that is not destructive tries again, and not sooner than the server asks."""
     server.script = [answer(429, retry_after="7"), answer(200, "fine")]
     result = await call_server(client, server.url, clock, facts=facts)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 2)
@@ -168,8 +168,8 @@ async def test_a_server_that_asks_for_an_hour_is_not_waited_for(client, server, 
 
 @params(CLIENTS)
 @pytest.mark.parametrize("status", [500, 502, 503])
-async def test_a_failing_server_is_asked_again_by_what_changes_nothing(client, status, server, clock):
-    """And by what says that it may be repeated."""
+async def test_a_call_that_may_be_repeated_is_tried_again_at_a_failing_server(client, status, server, clock):
+    """The tool is idempotent."""
     server.script = [answer(status), answer(status), answer(200, "fine")]
     result = await call_server(client, server.url, clock, facts="repeats")
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 3)

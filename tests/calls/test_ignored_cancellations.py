@@ -312,8 +312,8 @@ async def test_a_tool_that_cleans_up_in_time_is_not_abandoned():
     assert (cleaned, dispatcher.abandoned) == ([True], 0)
 
 
-def test_a_tool_whose_call_is_closed_is_closed_with_it():
-    """As with any coroutine: nothing goes on without its loop."""
+def test_a_tool_is_closed_with_the_coroutine_of_its_call():
+    """No code goes on without its loop."""
     catalog, closed = Catalog(), []
 
     @catalog.tool

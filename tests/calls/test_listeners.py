@@ -56,7 +56,7 @@ class RaisingInThread(Raising):
 @pytest.mark.parametrize("broken", [Raising, RaisingLater, RaisingInThread])
 @pytest.mark.parametrize("error", [ValueError("oops"), SystemExit(3), asyncio.CancelledError()])
 async def test_a_listener_that_raises_changes_nothing_and_is_logged_once(caplog, broken, error):
-    """For each event; the listeners after it are told."""
+    """There is one log record for each event, and later listeners receive the event."""
     hook, recorder = broken(), Recorder()
     hook.error = error
     with caplog.at_level(logging.WARNING, "toolkit"):

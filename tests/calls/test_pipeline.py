@@ -207,7 +207,7 @@ async def test_secrets_are_masked_before_the_text_is_cut():
 
 @pytest.mark.parametrize("arguments", [{"key": "hunter2", "n": "x"}, '{"key": "hunter2", "n": []}'])
 async def test_secrets_of_a_refused_call_are_masked_too(arguments):
-    """Nothing was decoded, and still nothing leaks."""
+    """The arguments were not decoded."""
     catalog = Catalog()
 
     @catalog.tool
@@ -266,8 +266,8 @@ async def test_a_calls_limit_bounds_after_hooks_once_cleanup_time_is_over(catalo
     assert (result.error.details, result.attempts) == ({"ran": True}, 1)
 
 
-async def test_a_calls_limit_bounds_the_authors_functions():
-    """Also `validate` and `approval`, which may be async."""
+async def test_the_time_limit_of_a_call_includes_the_functions_of_the_author():
+    """They include `validate` and `approval`, which may be async."""
     catalog = Catalog()
 
     async def hang(arguments):

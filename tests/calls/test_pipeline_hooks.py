@@ -15,8 +15,8 @@ from toolkit.results import ToolResult
 pytestmark = pytest.mark.anyio
 
 
-async def test_stages_come_in_order(catalog):
-    """Before in order, around outside in, after in order; each form once."""
+async def test_hooks_run_in_the_order_of_their_stages(catalog):
+    """Before-hooks run in order, around-hooks from outside in, and after-hooks in order."""
     stages = []
 
     class Named:

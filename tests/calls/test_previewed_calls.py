@@ -29,7 +29,7 @@ async def test_a_change_is_shown_as_a_diff_and_bound_to_the_file(tmp_path):
 
 
 async def test_a_file_that_changed_meanwhile_is_asked_about_again(tmp_path):
-    """With the new diff; the old request is closed, and nothing ran."""
+    """The new request has the new diff. The old request is closed, and the call has not run."""
     notes = Notes(tmp_path)
     approvals = Approvals()
     dispatcher = notes.dispatcher(approvals=approvals)

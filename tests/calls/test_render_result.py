@@ -283,8 +283,8 @@ def test_an_answer_is_logged_in_one_line(caplog):
     assert caplog.messages == [f"`{PLAIN.name}` failed: my [redacted] is lost"]
 
 
-def test_an_error_without_words_has_a_name():
-    """Also one whose words cannot be had."""
+def test_an_error_without_a_message_has_the_name_of_its_class():
+    """This holds also for an exception whose message cannot be read."""
 
     class Mute(ToolError):
         def __str__(self):

@@ -200,13 +200,13 @@ class Taking(Database):
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 async def test_a_factory_gets_the_context_if_it_asks(resource, name):
-    """By annotation, or by taking one parameter that has none."""
+    """It asks by an annotation, or by having one parameter without an annotation."""
     context = Context(facts=Facts(), call=ToolCall("read"))
     assert (await build_resource(Database, {Database: resource}, context=context)).name == name
 
 
-async def test_a_factory_that_wants_something_else_is_refused():
-    """With what it wants, instead of a context where an address should be."""
+async def test_a_factory_with_another_parameter_is_refused():
+    """The error names what the factory wants."""
 
     def connect(url: str):
         return Database(url)
@@ -218,8 +218,8 @@ async def test_a_factory_that_wants_something_else_is_refused():
 
 
 @pytest.mark.parametrize("value", [Database("v"), Managed("v"), AsyncManaged(), Callable_("v")])
-async def test_a_value_is_given_as_it_is(value):
-    """Also one that could be called or entered: it is what was asked for."""
+async def test_a_resource_that_is_a_value_is_passed_unchanged(value):
+    """This holds even if the value could be called or entered."""
     assert await build_resource(Database, {Database: value}) is value
     assert getattr(value, "log", []) == []
 
@@ -262,8 +262,7 @@ async def test_an_awaitable_of_the_wanted_type_is_not_awaited():
     assert isinstance(await build_resource(Promise, {Promise: lambda: Promise()}), Promise)
 
 
-async def test_a_generator_that_was_asked_for_is_a_value():
-    """Then its items are the tool's business."""
+async def test_a_generator_of_the_wanted_type_is_not_read():
     resource = await build_resource(Generator, {Generator: make_generator})
     assert next(resource).name == "made"
 

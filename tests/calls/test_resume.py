@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("store", ["memory", "sqlite", "sealed", "sealed JSON"])
 async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_path):
-    """By another dispatcher, wherever the request was meanwhile."""
+    """Another dispatcher may resume it, and the request may have been stored elsewhere."""
     factories = {
         "memory": lambda: Approvals(shared),
         "sqlite": lambda: Approvals(SQLiteApprovals(tmp_path / "x.approvals.sqlite")),
@@ -83,8 +83,8 @@ async def test_an_answer_counts_once(shed):
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(59, "ok"), (60, "expired"), (1000, "expired")])
-async def test_an_answer_can_come_too_late(shed, seconds, kind):
-    """By the clock of the approvals."""
+async def test_an_answer_after_the_expiry_of_a_request_is_refused(shed, seconds, kind):
+    """The clock of the approvals counts."""
     clock = Clock()
     dispatcher = shed.dispatcher(Approvals(clock=clock, expires_seconds=60))
     request = await waiting(dispatcher)

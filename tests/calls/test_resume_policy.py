@@ -57,8 +57,8 @@ async def test_edited_arguments_that_a_rule_denies_do_not_run(shed):
     assert await refusal(dispatcher, request.id) == "answered"
 
 
-async def test_edited_arguments_that_something_new_asks_about_are_asked_about(shed):
-    """With a request for what would run now."""
+async def test_edited_arguments_that_need_another_approval_cause_a_new_request(shed):
+    """The new request shows what would run now."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher)
     result = await dispatcher.resume(request.id, Decision.approve(arguments={"wood": "elm", "pieces": 3}))
@@ -291,7 +291,7 @@ async def test_another_mask_in_an_edit_is_refused(shed):
 
 
 async def test_other_principal_does_not_learn_the_outcome(shed):
-    """Neither the outcome nor whose it was."""
+    """It does not learn whose outcome it was, either."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal="ada")
     await dispatcher.resume(request, Decision.approve(principal="ada"))

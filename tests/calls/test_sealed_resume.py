@@ -64,7 +64,7 @@ async def test_a_request_that_was_never_sealed_is_refused(shed, forge):
 
 
 async def test_a_seal_of_another_key_is_refused(shed):
-    """Unless that key is one of those that are still taken."""
+    """It is accepted if that key is in the list of keys."""
     old, new = secrets.token_bytes(32), secrets.token_bytes(32)
     request = await waiting(shed.dispatcher(Approvals(key=old)))
     assert await refusal(shed.dispatcher(Approvals(key=new)), request) == "forged"

@@ -48,8 +48,8 @@ def test_a_generator_function_streams(function):
     assert tool.definition["facts"]["streaming"] is True
 
 
-def test_a_function_that_returns_a_value_does_not():
-    """And its definition says nothing about it."""
+def test_a_function_that_returns_a_value_is_not_streaming():
+    """Its definition does not mention the fact."""
 
     def plain() -> int:
         """Return a number."""

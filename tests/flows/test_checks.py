@@ -120,7 +120,7 @@ async def test_an_undo_that_fails_on_the_way_back_names_the_step_that_could_not_
 
 
 async def test_the_steps_are_undone_in_reverse_order():
-    """From the one that failed back to the one that it names."""
+    """They begin with the step that failed and end with the step that it names."""
     flow, log = Flow("chain"), []
 
     def undo_with(word):
@@ -276,7 +276,7 @@ async def test_rules_hold_for_checks_and_undos():
 
 
 def test_problems_are_a_sequence_of_texts():
-    """For a prompt, they are lines."""
+    """They are lines in a prompt."""
     problems = Problems(("a", "b"), "edit")
     assert (len(problems), problems[0], list(problems), problems[1:]) == (2, "a", ["a", "b"], ("b",))
     assert str(problems) == "- a\n- b"

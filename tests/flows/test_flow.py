@@ -370,7 +370,7 @@ def test_the_name_of_a_flow_is_checked():
 
 
 async def test_a_step_that_is_defined_again_replaces_the_first():
-    """As in a notebook, where a cell is run again after a change."""
+    """A cell of a notebook may be run again after a change."""
     cell = """
 @flow.step
 def build(part: Part) -> Built:
@@ -449,7 +449,7 @@ async def test_a_flow_refuses_a_start_value_without_a_json_form():
 
 
 async def test_an_alias_names_its_types():
-    """As `type Ends = Released | Rejected` does."""
+    """`type Ends = Released | Rejected` is such an alias."""
     flow = Flow("alias")
     ends = TypeAliasType("ends", "Released | Rejected")
 

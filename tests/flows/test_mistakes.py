@@ -142,7 +142,7 @@ def test_a_step_cannot_go_back_to_itself():
 
 
 def test_a_step_goes_back_to_an_earlier_step():
-    """Not to a later one, and not to one beside it."""
+    """It cannot go back to a later step or to one beside it."""
     flow = Flow("forth")
 
     @flow.step(back_to="publish")
@@ -222,8 +222,8 @@ class Engine:
         ("Missing", "`Missing`, which is not defined"),
     ],
 )
-def test_a_type_that_values_cannot_have(hint, message):
-    """As a parameter and as a return value, with the remedy."""
+def test_a_type_that_no_value_has_is_refused_with_the_remedy(hint, message):
+    """It may be that of a parameter or of the returned value."""
     taking, returning = Flow("taking"), Flow("returning")
 
     def take(value) -> Built: ...

@@ -120,7 +120,7 @@ def office(tmp_path):
 )
 @pytest.mark.parametrize("word", ["deny", "ask"])
 async def test_a_denied_write_is_stopped_for_every_tool(office, name, arguments, word):
-    """By a marker, by a preflight, by a redirection, or where it cannot be told."""
+    """The write is stated by a marker, a preflight or a redirection, or cannot be known."""
     mode = {"deny": "bypass", "ask": "deny_unlisted"}[word]
     assert await office.kind(name, f"{word} access:write(src/**)", f"allow {name}", mode=mode, **arguments) == "denied"
 
@@ -310,8 +310,7 @@ def test_a_malformed_access_rule_is_refused_with_a_suggestion(text, words):
         Rule("deny", text)
 
 
-def test_an_allow_names_its_origin_exactly():
-    """As an allow of a tool does."""
+def test_an_allow_rule_for_an_access_names_its_origin():
     with pytest.raises(RuleError, match="one origin"):
         read_rule("allow mcp:*/access:write")
     assert read_rule("deny mcp:*/access:write").access == "write"

@@ -92,8 +92,8 @@ async def call_touch(world, *accesses, **options):
         (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "failed"),
     ],
 )
-async def test_a_running_tool_may_ask_about_what_it_touches_further(access, permissions, kind, is_async):
-    """By the same checks, rules and judges; who would have to be asked, refuses."""
+async def test_a_running_tool_may_check_a_further_access(access, permissions, kind, is_async):
+    """The same checks, rules and judges decide. An access that would need a person is refused."""
     world = touching(is_async, read_only=True)
     result = await call_touch(world, access, permissions=permissions, safety=SafetyChecks(further=[Tables()]))
     assert result.kind == kind

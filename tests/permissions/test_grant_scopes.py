@@ -54,8 +54,8 @@ def is_covered(tool, scope, target, *accesses, root="."):
         ("src/a\0b", False),
     ],
 )
-def test_a_folder_holds_what_really_lies_under_it(tmp_path, path, expected):
-    """After links and dots are followed; what merely looks alike does not count."""
+def test_a_folder_grant_covers_paths_that_really_lie_in_the_folder(tmp_path, path, expected):
+    """Links and dots are resolved first. A folder with a similar name does not count."""
     (tmp_path / "src").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "src" / "outside").symlink_to(tmp_path / "elsewhere")
@@ -77,8 +77,7 @@ def test_a_folder_holds_what_really_lies_under_it(tmp_path, path, expected):
     ],
     ids=["all under it", "one beside it", "the first beside it", "nothing", "a command", "an address", "another kind"],
 )
-def test_a_folder_answers_only_for_what_lies_in_it(tmp_path, accesses, expected):
-    """For everything that a call touches, or not at all."""
+def test_a_folder_grant_covers_a_call_only_if_all_its_paths_lie_in_the_folder(tmp_path, accesses, expected):
     assert is_covered(WRITE, "folder", tmp_path / "src", *accesses, root=tmp_path) is expected
 
 

@@ -227,8 +227,8 @@ async def write_more(path: Annotated[Path, Writes], more: bool = False) -> str:
     ],
     ids=["function", "schema", "facts", "version", "origin", "name"],
 )
-async def test_a_grant_holds_for_no_other_tool(other_tool):
-    """Not even for one of the same name."""
+async def test_a_grant_does_not_hold_for_another_tool(other_tool):
+    """This holds even if the other tool has the same name."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(WRITE), scope="tool"))
     dispatcher = Dispatcher(Catalog(other_tool), permissions=Permissions())

@@ -98,7 +98,7 @@ async def test_a_judge_receives_the_complete_request():
 
 
 async def test_a_judge_cannot_change_what_runs():
-    """Neither for the tool nor for the next judge."""
+    """The tool and the next judge see the unchanged arguments."""
 
     def change(request):
         request.call.arguments["text"] = "other"
@@ -264,8 +264,8 @@ async def test_the_author_says_when_to_ask(approval, reason, permissions):
 
 @pytest.mark.parametrize("permissions", [None, Permissions("auto"), Saying("allow")], ids=["none", "auto", "a judge"])
 @pytest.mark.parametrize(("reason", "text"), [("is it?", "is it?"), ("", "a hook asked for it")])
-async def test_a_hook_that_asks_is_heard(reason, text, permissions):
-    """Also one that gives no reason; with or without permissions."""
+async def test_a_hook_that_asks_makes_the_call_wait(reason, text, permissions):
+    """The hook may give no reason, and there may be no permissions."""
 
     class Asking:
         def before(self, call):

@@ -317,8 +317,8 @@ def test_rules_are_a_list():
         Permissions(rules="deny wipe")
 
 
-def test_rules_can_be_looked_at():
-    """As objects, in order, whichever way they were given."""
+def test_the_rules_of_permissions_are_listed_in_order():
+    """They are objects, whichever way they were given."""
     permissions = Permissions(rules=["deny a", Rule("allow", "b")])
     assert permissions.rules == (Rule("deny", "a"), Rule("allow", "b"))
 

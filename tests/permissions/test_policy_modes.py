@@ -79,7 +79,7 @@ def test_the_mode_of_a_session_cannot_be_set_on_the_session(name):
 
 
 async def test_a_tool_cannot_change_the_mode():
-    """Neither by its context, nor by what it keeps in the session."""
+    """Its context and its state in the session do not allow it."""
     catalog, runs = Catalog(), []
 
     @catalog.tool(read_only=True)

@@ -121,8 +121,8 @@ async def test_an_allow_holds_for_the_origin_it_was_written_for(rule, origin, ca
 
 
 @pytest.mark.parametrize("rule", ["post", "*", "mcp:*/*", "mcp:github/*", "mcp:git*/p???"])
-async def test_a_deny_holds_for_every_origin_it_could_mean(rule):
-    """Without an origin it means all."""
+async def test_a_deny_rule_holds_for_every_origin_that_it_could_mean(rule):
+    """A rule without an origin means all of them."""
     permissions = Permissions("bypass", [f"deny {rule}"])
     assert (await Dispatcher(from_origin("mcp:github"), permissions=permissions).call("post", {})).kind == "denied"
 

@@ -158,8 +158,8 @@ async def test_a_tool_without_stated_accesses_is_reported():
     assert warning.endswith("write a rule about its parameter: `deny mcp:disk/upload(path=src/**)`")
 
 
-async def test_the_story_of_a_verdict_ends_with_the_warnings():
-    """As text, and nowhere else: a call is not slowed by looking for them."""
+async def test_the_text_of_an_explained_verdict_ends_with_the_warnings():
+    """A call does not look for them, so they do not slow it."""
     dispatcher = Dispatcher(
         catalog, permissions=Permissions("bypass", ["deny put(file=src/**)"]), safety=SafetyChecks(["."])
     )

@@ -115,7 +115,7 @@ def test_a_short_conversation_is_not_compacted():
 
 
 def test_the_oldest_results_are_cut_and_say_so():
-    """With how much, and of which tool; the last two turns stay whole."""
+    """The note has the number of characters and the name of the tool. The last two turns stay whole."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
     texts = [message.results[0].text for message in cut.messages if isinstance(message, ToolMessage)]
     assert texts[0] == "[1,000 characters of `read` were cut to save room; call it again if you need them]"
@@ -126,8 +126,8 @@ def test_the_oldest_results_are_cut_and_say_so():
     assert cut.messages[2].results[0].truncated is True
 
 
-def test_no_more_is_cut_than_half():
-    """So that it is not done again in the next turn."""
+def test_no_more_than_half_is_cut():
+    """So the next turn does not have to cut again."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(20))), 15_000)
     assert 6000 < sum(map(size_of, cut.messages)) <= 7500
     assert cut.results < 18

@@ -60,8 +60,8 @@ async def test_a_grant_lasts_as_long_as_the_session_and_is_not_loaded():
     assert (await agent.run("more", run=Run.loads(run.dumps()))).status == "waiting"
 
 
-async def test_a_session_that_is_given_is_the_one_of_every_run():
-    """Also of a loaded one with the same id: the host says whose it is."""
+async def test_a_given_session_is_that_of_every_run():
+    """This holds also for a loaded run with the same session id, because the host knows whose it is."""
     session = Session(principal="ada")
     agent = Shed().agent(["One.", "Two."], session=session)
     run = await agent.run("go")
@@ -170,8 +170,8 @@ def test_the_text_of_a_run_is_what_was_said_last():
     assert Run(status="stopped").requests == ()
 
 
-def test_a_run_shows_itself_in_a_line():
-    """Not the whole conversation, which may be long and private."""
+def test_the_repr_of_a_run_is_one_line():
+    """The whole conversation may be long and private."""
     run = Run(id="r1", status="done", messages=(UserMessage.of("my secret"), AssistantMessage(text="Hello." * 50)))
     assert repr(run).startswith("<Run r1 done, 2 messages: 'Hello.Hello.")
     assert len(repr(run)) < 120

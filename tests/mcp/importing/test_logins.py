@@ -114,8 +114,8 @@ def test_a_token_that_no_longer_counts_is_renewed(site, logins):
     assert site.grants == ["authorization_code", "refresh_token"]
 
 
-def test_a_login_that_was_taken_back_has_to_be_made_again(site, logins):
-    """Neither token counts, so the user is needed."""
+def test_a_revoked_login_has_to_be_made_again(site, logins):
+    """Neither token counts any more, so the user is needed."""
     log_in_at(site, logins)
     site.valid.clear()
     site.renewable.clear()
@@ -192,8 +192,7 @@ def test_a_stray_request_does_not_end_a_login(site, logins):
     assert logins.get(site.url)["tokens"]["access_token"] in site.valid
 
 
-def test_a_login_that_takes_too_long_ends(site, logins):
-    """With the time that it had."""
+def test_a_login_that_takes_too_long_is_an_error_with_its_time(site, logins):
     with pytest.raises(LoginError, match=r"no login came back within 0.01 s"):
         log_in_at(site, logins, lambda url: None, seconds=0.01)
 
@@ -293,7 +292,7 @@ def test_the_advice_names_where_the_credentials_come_from(options, place, status
 
 @pytest.mark.parametrize("token", ["secret\ntoken", "secret\x00token", "secret\u200btoken", "secret token", ""])
 def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(site, logins, token):
-    """Neither at the login nor when it is renewed."""
+    """This holds for a login and for a renewal."""
     site.token = token
     with pytest.raises(LoginError, match="characters that a header cannot have") as caught:
         log_in_at(site, logins)

@@ -139,7 +139,7 @@ async def test_a_token_with_wrong_claims_does_not_count(issuer, caplog, claims, 
     ids=["none", "hs256", "longer", "altered", "shorter", "letters", "accents", "huge"],
 )
 async def test_an_altered_token_does_not_count(issuer, change, reason):
-    """Neither without a signature, nor with the public key as if it were a secret."""
+    """A token without a signature does not count, and neither does one signed with the public key as a secret."""
     auth = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     refusal = await check(auth, change(sign(issuer.issuer)))
     assert (refusal.status, refusal.word) == (401, "invalid_token")
@@ -166,7 +166,7 @@ async def test_a_weak_key_does_not_count(issuer):
 
 
 async def test_clocks_may_differ_by_the_leeway(issuer):
-    """By 30 s unless the program says something else."""
+    """The leeway is 30 s by default."""
     token = sign(issuer.issuer, exp=_now(-10))
     usual = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     strict = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE, leeway_seconds=0)
@@ -234,7 +234,7 @@ async def test_a_token_that_the_authorization_server_refuses_does_not_count(issu
 
 
 async def test_an_answer_counts_until_the_token_expires(issuer):
-    """And no longer than the time for answers."""
+    """It does not count longer than the time for answers."""
     times = [1000.0]
     tokens = IntrospectedTokens(
         *(IssuerPages(issuer.issuer), f"{issuer.issuer}/introspect", ("tools", "secret"), [], "sub", 30.0),

@@ -42,8 +42,8 @@ from toolkit.permissions.patterns.commands import CommandPattern, commands_allow
         (":*", "anything at all", True),
     ],
 )
-def test_words_are_compared(pattern, text, expected):
-    """However they are quoted and spaced; both for allow and for deny."""
+def test_commands_are_compared_word_by_word(pattern, text, expected):
+    """Quotes and spaces do not matter for allow and deny rules."""
     assert commands_allowed(text, [pattern]) is expected
     assert commands_concerned(text, pattern) is expected
 

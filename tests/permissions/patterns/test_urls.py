@@ -220,7 +220,7 @@ _PIECES = st.sampled_from(
     | st.lists(_PIECES, max_size=8).map(lambda x: "https://a.org/" + "".join(x))
 )
 def test_an_allowed_address_leads_to_the_allowed_host(url):
-    """As the standard library reads it, and into the folder that was named."""
+    """The standard library reads the same host, and the path is in the named folder."""
     read = UrlPattern.read("https://a.org/api/**")
     with contextlib.suppress(ValueError):
         if read.allows(url):
