@@ -65,8 +65,8 @@ def test_a_target_is_the_text_that_its_reader_opens(target, text):
 
 
 @pytest.mark.parametrize("target", [Record(), object(), len, None], ids=lambda target: type(target).__name__)
-def test_what_has_no_text_of_its_own_is_no_target(target):
-    """It would be judged as a path that no tool opens."""
+def test_a_target_that_is_not_a_text_or_path_is_refused(target):
+    """Otherwise its repr would be judged as a path that no tool opens."""
     with pytest.raises(TypeError, match="Reads wants a text or a path"):
         Reads(target)
 
@@ -231,8 +231,7 @@ async def test_no_shape_of_a_parameter_hides_its_target(tmp_path, hint, value, i
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": None}], ids=["left out", "null"])
-async def test_an_optional_parameter_that_is_none_touches_nothing(arguments):
-    """There is nothing to judge."""
+async def test_an_optional_parameter_that_is_none_causes_no_access(arguments):
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -255,8 +254,7 @@ async def test_a_default_is_judged_like_what_is_sent():
     assert (await Dispatcher(catalog).call("look", {})).kind == "safety"
 
 
-async def test_several_paths_of_a_star_parameter_are_judged():
-    """All of them."""
+async def test_all_paths_of_a_star_parameter_are_judged():
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

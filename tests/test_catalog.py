@@ -30,8 +30,7 @@ def write(path: str):
 # Adding and removing.
 
 
-def test_adding_chains_and_keeps_order():
-    """Functions, tools and catalogs alike."""
+def test_adding_can_be_chained_and_keeps_the_order():
     catalog = Catalog(read).add(build_tool("tool")).add(Catalog(write), build_tool("last"))
     assert catalog.names() == ["read", "tool", "write", "last"]
     assert catalog["read"].function is read
@@ -87,7 +86,7 @@ def test_a_tool_is_removed_with_its_aliases():
 
 
 def test_an_alias_is_another_name_for_a_tool():
-    """Also for one given by an alias; never listed, and never someone else's name."""
+    """This holds also for one given by an alias; never listed, and never someone else's name."""
     catalog = (
         Catalog(build_tool("a"), build_tool("x", aliases=["y"]))
         .alias("b", "a")
@@ -202,9 +201,7 @@ def test_the_same_facts_about_the_same_function_are_welcome():
     assert catalog.names() == ["read"]
 
 
-def test_two_objects_of_one_class_are_two_tools():
-    """Neither replaces the other unseen."""
-
+def test_two_objects_of_one_class_cannot_have_the_same_name():
     with pytest.raises(DuplicateTool):
         Catalog(Adder(1), Adder(2))
     with pytest.raises(DuplicateTool):
@@ -248,8 +245,7 @@ SOURCE = """
 """
 
 
-def test_a_reloaded_module_replaces_its_own_tools(write_module):
-    """The new function, in the old one's place."""
+def test_a_reloaded_module_replaces_its_tools_in_place(write_module):
     with default_catalog.isolated():
         module = importlib.import_module(write_module("reloaded_tools", SOURCE.format(version=1)))
         default_catalog.add(build_tool("after"))
@@ -272,8 +268,8 @@ def from_cell(a: int):
 """
 
 
-def test_a_notebook_cell_that_is_run_again_replaces_its_own_tool():
-    """Each run has a file name of its own."""
+def test_a_notebook_cell_that_is_run_again_replaces_its_tool():
+    """Each run has a different file name."""
     with default_catalog.isolated():
         for number in (1, 2):
             exec(compile(CELL.format(version=number), f"<cell {number}>", "exec"), {"__name__": "__main__"})
@@ -305,8 +301,8 @@ def test_two_closures_of_one_function_are_refused():
 # Isolation, and many at once.
 
 
-def test_what_happens_in_isolation_is_undone():
-    """Additions, removals, aliases; whether the block ends well or not."""
+def test_changes_in_an_isolated_block_are_undone():
+    """They are additions, removals and aliases, and the block may end with an error."""
     catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c"))
     before = list(catalog)
 
@@ -392,7 +388,7 @@ def test_one_of_many_threads_gets_the_name():
 
 
 @pytest.mark.parametrize("odd", [None, [], 3, {}])
-def test_a_name_that_is_no_text_is_unknown(odd):
+def test_a_name_that_is_not_text_is_unknown(odd):
     """Names come from models; the answer to any name can be printed."""
     catalog = Catalog()
     assert catalog.get(odd) is None
@@ -400,9 +396,7 @@ def test_a_name_that_is_no_text_is_unknown(odd):
         _ = catalog[odd]
 
 
-def test_only_a_catalog_takes_tools():
-    """A view, or something else entirely, is refused where it is given."""
-
+def test_a_view_or_another_object_is_refused_as_a_catalog():
     def greet() -> None:
         """Greet."""
 

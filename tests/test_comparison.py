@@ -113,14 +113,14 @@ class Careless(Library):
         ("secrets", "shown"),
     ],
 )
-def test_a_row_tells_a_careless_library(name, cell):
-    """A program that finds the same in every library would find nothing."""
+def test_a_row_recognizes_a_careless_library(name, cell):
+    """A program that gives the same result for every library would be useless."""
     (row,) = [row for row in ROWS if row.name == name]
     assert asyncio.run(row.run(Careless())) == cell
 
 
 @pytest.mark.parametrize("name", ["approval", "approval after a kill", "secrets", "time limit"])
-def test_a_row_without_a_feature_is_none(name):
+def test_a_row_without_a_feature_has_the_cell_none(name):
     """A library that has no approvals has none after a kill."""
     by_name = {row.name: row for row in ROWS}
     with pytest.raises(NotOfferedError):

@@ -49,7 +49,7 @@ def test_bytes_that_can_change_are_copied(data):
         (b"abc", "audio/\ud800", ValueError, "is not a media type"),
     ],
 )
-def test_what_is_no_audio_is_refused(data: Any, media_type: Any, error, message):
+def test_an_invalid_audio_part_is_refused(data: Any, media_type: Any, error, message):
     """The error names the field, what was given, and what to write."""
     with pytest.raises(error, match=message):
         AudioPart(data, media_type)
@@ -72,7 +72,7 @@ def test_what_is_no_audio_is_refused(data: Any, media_type: Any, error, message)
         ("memo:1", "a", 5, TypeError, "ResourcePart: media_type: expected text"),
     ],
 )
-def test_what_is_no_resource_is_refused(uri: Any, content: Any, media_type: Any, error, message):
+def test_an_invalid_resource_part_is_refused(uri: Any, content: Any, media_type: Any, error, message):
     """The error names the field, what was given, and what to write."""
     with pytest.raises(error, match=message):
         ResourcePart(uri, content, media_type)
@@ -109,7 +109,7 @@ def test_any_scheme_is_a_uri(uri):
         ({"type": "resource", "uri": "memo:1", "blob": "!"}, "base64"),
     ],
 )
-def test_json_that_is_no_part_is_refused(data, message):
+def test_json_that_is_not_a_part_is_refused(data, message):
     """One kind of exception, with what is wrong."""
     with pytest.raises(ValueError, match=message):
         part_from_json(data)

@@ -69,8 +69,8 @@ IDS = [str(hint) for hint, _ in HINTS]
 
 
 @pytest.mark.parametrize(("hint", "kind"), HINTS, ids=IDS)
-def test_what_is_given_is_not_in_the_schema(hint, kind):
-    """The schema has only what a model sends; the other parameters are listed for the caller."""
+def test_an_injected_parameter_is_not_in_the_schema(hint, kind):
+    """The schema has only arguments of the model. The other parameters are listed for the caller."""
     tool = Tool.of(taking(hint))
     assert list(tool.schema["properties"]) == ["sent"]
     assert "resource" not in json.dumps(tool.definition)
@@ -79,8 +79,8 @@ def test_what_is_given_is_not_in_the_schema(hint, kind):
 
 @pytest.mark.parametrize(("hint", "kind"), HINTS, ids=IDS)
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
-def test_what_is_given_cannot_be_forged(hint, kind, validation):
-    """An argument of that name is refused, also where the signature is open."""
+def test_an_argument_for_an_injected_parameter_is_refused(hint, kind, validation):
+    """This holds also if the signature takes any keywords."""
     tool = Tool.of(taking(hint))
     assert tool.check({"sent": 1, "other": 2}, validation=validation) == {"sent": 1, "other": 2}
     with pytest.raises(BadArgs) as error:
@@ -101,8 +101,8 @@ def test_a_hand_written_schema_cannot_ask_for_what_is_given():
         Tool.described(taking(Context), schema={"properties": {"sent": {}, "resource": {}}})
 
 
-def test_what_is_given_reaches_the_function():
-    """By keyword, or by position where Python wants that."""
+def test_an_injected_resource_reaches_the_function():
+    """It is passed by keyword, or by position if the parameter is positional-only."""
     resource = Database()
 
     def take(resource: Inject[Database], /, sent: int, *rest: int):
@@ -114,9 +114,7 @@ def test_what_is_given_reaches_the_function():
 
 
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
-def test_what_is_not_given_falls_back_to_its_default(validation):
-    """An optional context may be absent, wherever it stands."""
-
+def test_a_missing_context_falls_back_to_its_default(validation):
     def by_position(context: Optional[Context] = None, /, *rest: int):
         return context, rest
 
@@ -129,8 +127,7 @@ def test_what_is_not_given_falls_back_to_its_default(validation):
     assert by_keyword(*args, **kwargs) == (1, None, {})
 
 
-def test_what_a_partial_has_given_is_not_wanted():
-    """The partial has its value already."""
+def test_a_resource_that_a_partial_has_bound_is_not_injected():
     partial = functools.partial(taking(Inject[Database]), resource=Database())
     tool = Tool.of(partial)
     assert tool.signature.injected == {}

@@ -174,7 +174,6 @@ async def test_a_call_leaves_no_cycle(name, arguments, options):
 
 
 async def test_an_approved_call_leaves_no_cycle():
-    """Neither asking nor answering does."""
     async with make_dispatcher(permissions=Permissions()) as dispatcher:
 
         async def act():

@@ -82,7 +82,7 @@ REQUESTS = st.builds(
 
 @given(REQUESTS)
 def test_a_request_comes_back_from_json_as_it_was(request):
-    """Also through text, and with every field in it."""
+    """This holds also through text, and with every field in it."""
     data = json.loads(json.dumps(request.to_json()))
     assert ApprovalRequest.from_json(data) == request
     names = {field.name for field in fields(ApprovalRequest)}
@@ -95,8 +95,7 @@ def test_a_request_comes_back_from_json_as_it_was(request):
 
 
 @given(REQUESTS, st.data())
-def test_what_is_not_a_request_is_refused_and_nothing_else_is_raised(request, data):
-    """Any value of one field gives either a request or a `ValueError`."""
+def test_any_data_is_a_request_or_raises_a_value_error(request, data):
     name = data.draw(st.sampled_from(sorted(request.to_json())))
     odd = {**request.to_json(), name: data.draw(values)}
     try:
@@ -131,8 +130,7 @@ GOOD = ApprovalRequest(tool="cut", call_id="c1", reason="why").to_json()
         ({"auth": {"provider": None}}, "`provider`"),
     ],
 )
-def test_a_wrong_shape_is_named(change, words):
-    """The message says which field."""
+def test_the_error_names_the_malformed_field(change, words):
     with pytest.raises(ValueError) as caught:
         ApprovalRequest.from_json({**GOOD, **change})
     assert words in str(caught.value)
@@ -146,13 +144,13 @@ def test_a_request_without_what_makes_it_one_is_refused(missing):
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 5])
-def test_what_is_no_object_is_no_request(data):
+def test_data_that_is_not_an_object_is_refused(data):
     with pytest.raises(ValueError, match="cannot be read"):
         ApprovalRequest.from_json(data)
 
 
-def test_every_request_has_an_id_of_its_own():
-    """128 random bits, in hexadecimal."""
+def test_every_request_has_a_different_id():
+    """An id is 128 random bits, in hexadecimal."""
     ids = {ApprovalRequest(tool="t", call_id="c", reason="r").id for _ in range(1000)}
     assert len(ids) == 1000
     assert {len(bytes.fromhex(request_id)) for request_id in ids} == {16}
@@ -162,8 +160,7 @@ def test_every_request_has_an_id_of_its_own():
     ("decision", "approved"),
     [(Decision.approve(), True), (Decision.deny(), False), (Decision.approve(arguments={}), True)],
 )
-def test_a_decision_is_a_yes_or_a_no(decision, approved):
-    """And cannot be changed afterwards."""
+def test_a_decision_is_a_yes_or_a_no_and_cannot_be_changed(decision, approved):
     assert decision.approved is approved
     with pytest.raises(FrozenInstanceError):
         decision.approved = not approved
@@ -199,8 +196,7 @@ def test_an_interrupt_is_an_error_where_no_dispatcher_catches_it(error, text):
         {"by": "ada", "before": {}, "after": {}, "more": 1},
     ],
 )
-def test_what_is_no_edit_is_refused(edit):
-    """The message names it."""
+def test_a_malformed_edit_is_refused(edit):
     data = ApprovalRequest(tool="t", call_id="c", reason="r").to_json()
     with pytest.raises(ValueError, match="is no ArgumentEdit"):
         ApprovalRequest.from_json({**data, "edits": [edit]})

@@ -68,8 +68,6 @@ def test_the_function_comes_back_as_it_is(way):
 
 @pytest.mark.anyio
 async def test_an_async_function_stays_async():
-    """Awaiting it needs no machinery."""
-
     @tool
     async def greet(name: str) -> str:
         """Greet."""
@@ -236,8 +234,6 @@ def test_options_on_the_definition_belong_to_the_function():
 
 
 def test_options_without_a_catalog_belong_to_the_function():
-    """`catalog=None` describes the function itself."""
-
     def look():
         """Look."""
 
@@ -301,9 +297,7 @@ def test_a_context_manager_function_is_refused_with_the_remedy(function, give):
         give(function)
 
 
-def test_a_function_that_runs_in_a_context_manager_is_no_context_manager():
-    """`contextlib` makes decorators too."""
-
+def test_a_function_decorated_by_a_context_manager_can_be_a_tool():
     @opened("a")
     def read(path: str) -> str:
         """Read."""
@@ -334,8 +328,8 @@ class Refusing:
 
 
 @pytest.mark.parametrize("function", [math.sqrt, [].append, Frozen(), FrozenRecord(), Refusing()])
-def test_what_takes_no_attributes_is_known_to_the_catalog_alone(function):
-    """It comes back as it is, too."""
+def test_a_function_that_takes_no_attributes_is_known_only_to_the_catalog(function):
+    """The decorator returns the same object."""
     catalog = Catalog()
     assert tool(function, catalog=catalog, read_only=True) is function
     assert catalog[catalog.names()[0]].facts.read_only
@@ -372,9 +366,7 @@ def test_a_decorated_function_is_added_as_its_author_described_it():
     assert catalog["wipe"] is wipe.__tool__
 
 
-def test_one_function_may_be_two_tools():
-    """Under two names."""
-
+def test_one_function_may_be_two_tools_with_two_names():
     def read(path: str):
         """Read."""
 
@@ -420,9 +412,7 @@ def test_a_class_body_only_describes():
     assert catalog["two"].facts.read_only
 
 
-def test_a_function_from_outside_a_class_body_is_no_method():
-    """Where it was written counts."""
-
+def test_a_function_from_outside_a_class_body_is_not_a_method():
     def helper(a: int):
         """Help."""
 

@@ -130,14 +130,12 @@ async def test_a_name_may_be_any_kind_of_text(catalog):
 
 
 @pytest.mark.parametrize("wrong", [(5, None), (None, None), (ToolCall("add"), {"a": 1})])
-async def test_what_is_no_call_is_refused_at_once(catalog, wrong):
-    """A mistake of the program, not of a model."""
+async def test_a_value_that_is_not_a_call_is_a_type_error(catalog, wrong):
     with pytest.raises(TypeError):
         await Dispatcher(catalog).call(*wrong)
 
 
-async def test_ids_are_given_to_calls_that_have_none(catalog):
-    """Each its own."""
+async def test_calls_without_an_id_get_different_ids(catalog):
     dispatcher = Dispatcher(catalog)
     first = await dispatcher.call("add", {"a": 1, "b": 2})
     second = await dispatcher.call(ToolCall("add", {"a": 1, "b": 2}))
@@ -158,8 +156,7 @@ async def test_ids_are_given_to_calls_that_have_none(catalog):
         {"validation": "slow"},
     ],
 )
-def test_options_are_checked_where_they_are_given(catalog, options):
-    """Not at the first call."""
+def test_an_invalid_option_is_refused(catalog, options):
     with pytest.raises(ValueError, match="has to be"):
         Dispatcher(catalog, **options)
 
@@ -208,8 +205,7 @@ def test_a_dispatcher_takes_a_function_or_a_list(wrap):
     assert Dispatcher(wrap(double)).call_sync("double", {"number": 4}).value == 8
 
 
-def test_hooks_are_a_list(catalog):
-    """One alone is told so."""
+def test_a_single_hook_in_place_of_a_list_is_refused_with_the_remedy(catalog):
     with pytest.raises(TypeError, match=r"`hooks` is a list, got one: write \[LoopGuard\("):
         Dispatcher(catalog, hooks=LoopGuard())
 
@@ -238,7 +234,6 @@ def test_hooks_are_a_list(catalog):
         ({"chance": 0.5}, "chance cannot be float; give a function"),
     ],
 )
-def test_what_cannot_do_its_part_is_refused_where_it_is_given(options, message):
-    """Not at the first call."""
+def test_an_option_of_a_wrong_type_is_refused(options, message):
     with pytest.raises(TypeError, match=message):
         Dispatcher(Catalog(), **options)

@@ -70,8 +70,7 @@ async def test_the_tools_are_those_of_the_other_catalog(catalog, dispatcher):
     assert (await dispatcher.call("shout", {"text": "hi"})).text == "HI"
 
 
-async def test_without_a_catalog_the_tools_are_the_same(dispatcher):
-    """Only hooks may be wanted."""
+async def test_an_extension_without_a_catalog_has_the_same_tools(dispatcher):
     assert dispatcher.extended().catalog is dispatcher.catalog
 
 
@@ -89,7 +88,7 @@ async def test_the_extension_follows_its_catalog(catalog, dispatcher):
 
 
 async def test_hooks_run_after_those_of_the_first(catalog):
-    """And calls of the first do not meet them."""
+    """Calls of the first do not meet them."""
     log = []
     first = Dispatcher(catalog, hooks=[Named("first", log)])
     extended = first.extended(hooks=[Named("second", log)]).extended(hooks=[Named("third", log)])
@@ -100,8 +99,8 @@ async def test_hooks_run_after_those_of_the_first(catalog):
     assert log == ["first"]
 
 
-async def test_listeners_are_all_told(catalog):
-    """The first one is told first, and a listener that fails does not silence the next."""
+async def test_listeners_of_both_dispatchers_receive_an_event(catalog):
+    """The first one receives it first, and a listener that fails does not silence the next."""
     log = []
 
     def fail(progress):
@@ -131,9 +130,7 @@ async def test_judges_can_only_forbid_more(catalog, permissions):
     assert (await first.call("shout", {"text": "hi"})).text == "HI"
 
 
-async def test_a_judge_cannot_allow_what_the_first_forbids(catalog):
-    """The strictest verdict counts."""
-
+async def test_a_judge_of_the_extension_cannot_allow_what_the_first_denies(catalog):
     class Generous:
         def judge(self, request):
             return "allow"
@@ -173,7 +170,7 @@ async def test_an_added_rule_opens_no_port(catalog):
 # What is refused.
 
 
-def test_an_option_that_is_shared_is_refused(dispatcher):
+def test_an_option_that_both_dispatchers_share_is_refused(dispatcher):
     """It would change the first."""
     with pytest.raises(TypeError, match="retry"):
         dispatcher.extended(retry=None)
@@ -208,7 +205,7 @@ def test_a_tool_without_its_resource_is_refused(dispatcher):
         assert first.extended(Catalog(ping)).call_sync("ping").text == "pong"
 
 
-def test_a_rule_about_a_tool_that_only_the_first_has_is_no_mistake(catalog):
+def test_a_rule_about_a_tool_that_only_the_first_has_is_not_a_mistake(catalog):
     """The rules were checked with the catalog that they were written for."""
     first = Dispatcher(catalog, permissions=Permissions("default", ["allow shout"]))
     with warnings.catch_warnings():
@@ -290,14 +287,13 @@ async def test_closing_the_extension_leaves_the_first_open(catalog, dispatcher):
 
 
 async def test_leaving_the_context_of_the_extension_leaves_the_first_open(dispatcher):
-    """As `close` does."""
     async with dispatcher.extended() as extended:
         assert (await extended.call("shout", {"text": "hi"})).text == "HI"
     assert (await dispatcher.call("shout", {"text": "hi"})).text == "HI"
 
 
 async def test_closing_the_first_closes_both(catalog):
-    """Also if only the extension has been used."""
+    """This holds also if only the extension has been used."""
     first = Dispatcher(catalog)
     extended = first.extended()
     assert extended.call_sync("shout", {"text": "hi"}).text == "HI"

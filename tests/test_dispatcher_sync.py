@@ -50,7 +50,6 @@ def dispatcher():
 
 
 def test_call_many_sync_runs_a_batch(dispatcher):
-    """`call_many_sync`, `resume_sync`, `Agent.run_sync`, `Agent.resume_sync`."""
     results = dispatcher.call_many_sync([("price", {"item": "tea"}), ToolCall("price", {"item": "milk"}, "m"), ("no",)])
     assert [(result.kind, result.value) for result in results[:2]] == [("ok", 3), ("ok", 4)]
     assert (results[1].call_id, results[2].kind) == ("m", "not_found")
@@ -137,7 +136,6 @@ def test_wait_for_uses_the_loop_of_the_sync_calls(dispatcher):
     ids=["call_many_sync", "resume_sync", "wait_for"],
 )
 def test_a_closed_dispatcher_refuses_every_sync_method(dispatcher, call):
-    """And says why."""
     dispatcher.close()
     with pytest.raises(RuntimeError, match="the dispatcher is closed"):
         call(dispatcher)

@@ -146,8 +146,8 @@ def test_call_sync_does_not_wait_for_itself(catalog):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_passes_on_reaches_the_sync_caller(catalog, error):
-    """And the background loop goes on."""
+def test_an_exception_that_is_not_a_result_reaches_the_sync_caller(catalog, error):
+    """The background loop goes on."""
 
     @catalog.tool
     async def stop() -> None:
@@ -161,8 +161,8 @@ def test_what_passes_on_reaches_the_sync_caller(catalog, error):
     dispatcher.close()
 
 
-def test_who_is_interrupted_while_waiting_cancels_the_call():
-    """The call may clean up before the interrupt passes on."""
+def test_interrupting_a_waiting_caller_cancels_the_call():
+    """The call may clean up before the interrupt propagates."""
     background, cleaned = BackgroundLoop(cleanup_seconds=5), []
 
     async def hang() -> None:
@@ -208,8 +208,8 @@ def test_a_call_that_is_closed_under_way_says_so(catalog):
     assert errors == ["the dispatcher is closed"]
 
 
-def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
-    """That would wait for itself; the call says so, and the dispatcher can still be closed."""
+def test_closing_a_dispatcher_from_its_event_loop_is_refused(catalog):
+    """It would wait for itself. The dispatcher can still be closed later."""
     before, dispatcher = our_threads(), Dispatcher(catalog)
 
     @catalog.tool
@@ -235,8 +235,8 @@ async def test_closing_ends_threads_and_loops(catalog):
     dispatcher.close()
 
 
-async def test_after_the_end_sync_calls_are_refused(catalog):
-    """`call_sync` raises; a tool that needs a thread gives an error; an async one still runs."""
+async def test_a_closed_dispatcher_refuses_sync_calls_and_sync_tools(catalog):
+    """`call_sync` raises, a tool that needs a thread is an error, and an async tool still runs."""
     dispatcher = Dispatcher(catalog)
     dispatcher.close()
     with pytest.raises(RuntimeError, match="closed"):

@@ -21,7 +21,7 @@ def test_a_short_run_finds_no_violation(part, count, capsys):
 
 
 def test_a_violation_is_shown_and_is_exit_code_1(monkeypatch, capsys):
-    """So that `make endurance` fails."""
+    """So `make endurance` fails."""
 
     async def fail(count: int) -> Report:
         return Report(f"{count} tries", ["it broke"])

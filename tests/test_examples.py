@@ -69,8 +69,7 @@ def test_an_example_runs(example, monkeypatch, capsys):
 
 @pytest.mark.long
 @pytest.mark.parametrize("example", SLOW_EXAMPLES, ids=lambda example: example.name)
-def test_an_example_runs_in_a_process_of_its_own(example):
-    """It ends well, says something, and warns of nothing."""
+def test_an_example_runs_in_a_new_process_without_warnings(example):
     command = [sys.executable, "-W", "error", str(example)]
     options = {"capture_output": True, "text": True, "check": False, "encoding": "utf-8"}
     run = subprocess.run(command, input=INPUTS.get(example.name), **options)

@@ -104,13 +104,11 @@ def test_a_wrong_option_is_refused_at_decoration(name, value):
         ("metadata", {"any": object}),
     ],
 )
-def test_a_right_option_is_kept(name, value):
-    """As it was given."""
+def test_a_valid_option_is_stored_unchanged(name, value):
     assert getattr(facts(**{name: value}), name) is value
 
 
 def test_all_mistakes_are_reported_together():
-    """One correction, not five."""
     with pytest.raises(DefinitionError) as error:
         facts(read_only="yes", max_chars=0, aliases=["a b"], readonly=True, wibble=1)
     message = str(error.value)
@@ -129,8 +127,7 @@ def test_a_tool_is_not_both_harmless_and_harmful():
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_tool_that_only_reads_may_be_repeated_and_run_beside_others(read_only):
-    """Unless something else is stated."""
+def test_a_read_only_tool_is_idempotent_and_concurrency_safe_by_default(read_only):
     assert facts(read_only=read_only).idempotent is read_only
     assert facts(read_only=read_only).concurrency_safe is read_only
     assert facts(read_only=read_only, concurrency_safe=not read_only).concurrency_safe is not read_only
@@ -144,8 +141,8 @@ def test_the_defaults_are_those_of_an_unknown_function():
     assert Facts().thread is True
 
 
-def test_none_means_not_stated():
-    """Someone may pass options on."""
+def test_an_option_of_none_is_not_stated():
+    """A program may pass options on."""
     assert facts(read_only=None, aliases=None, timeout_seconds=None) == Facts()
 
 
@@ -157,8 +154,7 @@ def test_lists_are_kept_apart_from_their_giver():
     assert record.aliases == ("a",)
 
 
-def test_facts_that_are_data_are_plain_json():
-    """Functions and metadata stay behind."""
+def test_facts_as_json_leave_functions_and_metadata_out():
     assert facts(cost=Decimal("0.05")).as_json()["cost"] == 0.05
     assert facts(cost=function).as_json()["cost"] == "by arguments"
     record = facts(read_only=True, aliases=["a"], group="g", search_hint="h", version="1", metadata={"x": object()})
@@ -176,8 +172,7 @@ def test_facts_that_are_data_are_plain_json():
 
 
 @pytest.mark.parametrize("name", ["a", "_", "read_file", "fs.read-all", "A" * 64])
-def test_a_legal_name(name):
-    """Letters, digits, and three signs."""
+def test_a_legal_name_is_accepted(name):
     assert check_name(name, "test") == name
 
 

@@ -91,8 +91,8 @@ def test_call_sync_works_in_a_child_and_still_in_the_parent(dispatcher, call):
         assert dispatcher.call_sync(*call).text == "4"
 
 
-def test_a_child_can_close_what_it_inherited(dispatcher):
-    """Its parent goes on."""
+def test_a_child_can_close_the_dispatcher_of_its_parent(dispatcher):
+    """The parent can go on using it."""
 
     def close():
         dispatcher.close()
@@ -184,8 +184,8 @@ def test_a_catalog_that_was_locked_can_be_changed_and_searched_in_a_child(catalo
     assert use_catalog(catalog) == (["add"], 1)
 
 
-def test_a_listener_of_a_view_that_was_being_told_hears_of_changes_in_a_child(catalog):
-    """The thread that was telling it stayed in the parent."""
+def test_a_listener_of_a_view_receives_changes_in_a_child_forked_during_a_notification(catalog):
+    """The thread that was calling the listener stayed in the parent."""
     changes, go, entered = [], threading.Event(), threading.Event()
     view = catalog.filtered(lambda tool: not entered.is_set() or go.wait(60))
     view.subscribe(changes.append)
@@ -288,7 +288,7 @@ def test_a_lock_of_a_module_that_was_held_is_open_in_a_child(lock, use, answer):
         assert run_in_child(use) == answer
 
 
-def test_a_lock_that_the_forking_thread_holds_stays_its_own(catalog):
+def test_a_lock_that_the_forking_thread_holds_is_held_in_the_child(catalog):
     """A fork in the middle of a change ends the change in the child too."""
 
     def change():

@@ -25,7 +25,6 @@ def package(tmp_path, monkeypatch):
 
 
 def test_a_name_in_the_table_is_loaded_once(package):
-    """Then the package has it."""
     load = lazy_getattr("sample_package", {"name": "good"})
     assert "sample_package.good" not in sys.modules
     assert load("name") is package.name is sys.modules["sample_package.good"].name
@@ -38,7 +37,6 @@ def test_a_name_that_is_not_in_the_table_is_unknown(package):
 
 
 def test_a_lazy_module_is_loaded_with_its_first_name(package):
-    """Not when it is made."""
     module = LazyModule("sample_package.good", "pip install sample")
     assert "sample_package.good" not in sys.modules
     assert module.name is module.name is sys.modules["sample_package.good"].name
@@ -46,13 +44,13 @@ def test_a_lazy_module_is_loaded_with_its_first_name(package):
 
 @pytest.mark.parametrize("name", ["no_such_package", "sample_package.no_such_part"])
 def test_a_missing_package_is_missed_with_the_remedy(package, name):
-    """Also if only a part of it is missing, as in an old version."""
+    """This holds also if only a part of it is missing, as in an old version."""
     top = name.partition(".")[0]
     with pytest.raises(ToolkitError, match=f"{top} is not installed; pip install sample"):
         _ = LazyModule(name, "pip install sample").anything
 
 
-def test_another_package_is_missed_under_its_own_name(package):
-    """The remedy would not help."""
+def test_the_error_names_another_missing_package(package):
+    """The remedy for the lazy module would not help."""
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         _ = LazyModule("sample_package.broken", "pip install sample").anything

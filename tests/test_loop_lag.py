@@ -35,7 +35,7 @@ from benchmarks.loop_lag import LagMeter, ThreadTimes, Times, own_seconds
         "the machine is without its processor, and the loop stands in line",
     ],
 )
-def test_what_this_process_does_is_counted(after, expected):
+def test_only_the_time_of_this_process_is_counted(after, expected):
     """Time in line for a processor belongs to other processes; waiting for the interpreter's lock mostly does not."""
     assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)), after, 100) == pytest.approx(expected)
 

@@ -29,8 +29,7 @@ def make_values():
 
 
 @pytest.mark.parametrize("value", make_values(), ids=lambda value: type(value).__name__)
-def test_a_value_is_one_line_of_text(value):
-    """However long its texts are."""
+def test_the_repr_of_a_value_is_one_short_line(value):
     assert "\n" not in repr(value)
     assert len(repr(value)) < 160
 

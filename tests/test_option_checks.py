@@ -19,8 +19,8 @@ from toolkit._option_checks import check_option_types, require_list
         (None, "`folders` is a list of folders, got None; for none write []"),
     ],
 )
-def test_one_alone_is_told_how_to_be_a_list(value, words):
-    """Text is never taken for a list of letters."""
+def test_a_single_value_in_place_of_a_list_is_refused_with_the_remedy(value, words):
+    """A text is never taken for a list of letters."""
     with pytest.raises(TypeError) as caught:
         require_list(value, "folders", "folders")
     assert str(caught.value) == words
@@ -32,8 +32,8 @@ def test_any_iterable_of_values_is_listed(value):
     assert require_list(value, "names") == ["a", "b"]
 
 
-def test_what_something_holds_is_not_in_the_message():
-    """An object may show a secret in its representation."""
+def test_the_message_does_not_show_the_repr_of_an_object():
+    """The repr may hold a secret."""
 
     class Key:
         def __repr__(self) -> str:
@@ -45,7 +45,7 @@ def test_what_something_holds_is_not_in_the_message():
         check_option_types({"limit": Key()}, {"limit": ((int,), "a number")})
 
 
-def test_a_truth_is_no_number_unless_that_is_said():
+def test_a_bool_is_not_a_number_by_default():
     """Though it is one to Python."""
     check_option_types({"limit": True}, {"limit": ((int, bool), "a number, or True")})
     with pytest.raises(TypeError, match="limit cannot be bool; give a number"):

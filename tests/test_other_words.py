@@ -75,7 +75,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("message", OPTIONS)
-def test_an_option_of_another_library_is_told_ours(message):
+def test_the_error_for_an_option_of_another_library_names_ours(message):
     with pytest.raises(TypeError, match=message):
         OPTIONS[message]()
 
@@ -88,7 +88,7 @@ def test_an_option_of_another_library_is_told_ours(message):
         ({"defer_loading": True}, "write `defer=True`"),
     ],
 )
-def test_a_fact_of_another_library_is_told_ours(options, word):
+def test_the_error_for_a_fact_of_another_library_names_ours(options, word):
     with pytest.raises(DefinitionError, match=re.escape(word)):
         tool(greet, catalog=None, **options)
 
@@ -115,14 +115,14 @@ ATTRIBUTES = [
 
 
 @pytest.mark.parametrize(("build", "name", "word"), ATTRIBUTES)
-def test_an_attribute_of_another_library_is_told_ours(build, name, word):
+def test_the_error_for_an_attribute_of_another_library_names_ours(build, name, word):
     owner = build()
     assert not hasattr(owner, name)
     with pytest.raises(AttributeError, match=re.escape(word)):
         getattr(owner, name)
 
 
-def test_arguments_given_by_name_are_told_the_dictionary():
+def test_the_error_for_arguments_given_by_name_shows_the_dictionary():
     with pytest.raises(TypeError, match=re.escape('call_sync("greet", {"city": ...})')):
         Dispatcher([greet]).call_sync("greet", city="Rome")
 
@@ -142,8 +142,8 @@ def exports_of_packages():
     }
 
 
-def test_a_name_that_is_looked_for_in_the_root_is_told_its_package():
-    """Each name of each package, and a name of two packages is told both."""
+def test_the_error_for_a_name_missing_in_the_root_names_its_package():
+    """This holds for each name of each package, and a name of two packages has both."""
     for name, package in exports_of_packages().items():
         with pytest.raises(ImportError, match=f"toolkit has no {name}; write .*`from toolkit.{package} import {name}`"):
             getattr(toolkit, name)
@@ -173,13 +173,13 @@ def test_a_package_whose_name_another_package_offers_can_be_imported():
         ("UsageLimits", "`from toolkit.agent import Budget`"),
     ],
 )
-def test_a_name_of_another_library_is_told_ours(name, word):
+def test_the_error_for_a_name_of_another_library_names_ours(name, word):
     with pytest.raises(ImportError, match=re.escape(word)):
         getattr(toolkit, name)
 
 
 @pytest.mark.parametrize("build", [lambda agent: Agent(ScriptedProvider([]), [agent]), Catalog, Catalog().add])
-def test_an_agent_among_tools_is_told_to_become_one(build):
+def test_the_error_for_an_agent_among_tools_names_as_tool(build):
     with pytest.raises(CatalogError, match=re.escape("is not a tool; write `agent.as_tool(name, description)`")):
         build(build_agent())
 

@@ -52,7 +52,7 @@ def test_declined_is_one_object(copied):
         ({**ASKED.to_json(), "key": 1, "answer": 1}, "is no Question: the key of a question is a text"),
     ],
 )
-def test_what_is_no_answered_question_is_refused(data, words):
+def test_malformed_data_of_an_answered_question_is_refused(data, words):
     """The error says what is missing."""
     with pytest.raises(ValueError, match=words):
         AnsweredQuestion.from_json(data)

@@ -65,8 +65,8 @@ def test_no_file_is_long(folder):
     assert [str(file) for file in files if len(file.read_text().splitlines()) > MAX_LINES[folder]] == []
 
 
-def test_nothing_is_imported_from_a_file_of_tests():
-    """What several files need stands in a module beside them."""
+def test_no_module_imports_from_a_file_of_tests():
+    """Code that several files need stands in a module beside them."""
     files = [file for folder in ("tests", "benchmarks") for file in (Path(__file__).parents[1] / folder).rglob("*.py")]
     pattern = re.compile(
         r"^ *from (tests|\.)[\w.]*\btest_\w+ import|^ *from (tests|\.)[\w.]* import .*\btest_", re.MULTILINE

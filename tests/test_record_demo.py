@@ -47,8 +47,8 @@ def test_a_screen_is_what_a_terminal_shows(written, words, lines):
     assert screen_at(written, words) == lines
 
 
-def test_what_differs_from_run_to_run_is_masked():
-    """Times and temporary folders do not make a picture old."""
+def test_times_and_temporary_folders_are_masked_in_a_picture():
+    """They do not make a picture out of date."""
     svg = draw_svg(["\x1b[32mread\x1b[0m /tmp/tmpab12/x  27 ms"], "")
     assert read_svg(svg) == ["read #/x  #"]
 

@@ -113,8 +113,8 @@ def test_a_frozen_record_with_slots_survives_pickling():
     assert pickle.loads(pickle.dumps(Stored(1, "a"))) == Stored(1, "a")  # noqa: S301 -- its own bytes
 
 
-def test_what_the_class_defines_stays():
-    """As in a dataclass, where `__eq__` alone does not take the hash away."""
+def test_methods_that_the_class_defines_stay():
+    """As in a dataclass, `__eq__` alone does not remove the hash."""
     behaviours = []
     for decorate in (dataclass, record):
 
@@ -132,7 +132,7 @@ def test_what_the_class_defines_stays():
     assert behaviours[0] == behaviours[1] == ("own", True, True)
 
 
-def test_a_class_may_keep_its_own_hash_and_init():
+def test_a_class_keeps_a_hash_and_an_init_that_it_defines():
     """`dataclass` would not replace them either."""
 
     @record(frozen=True)
@@ -171,7 +171,7 @@ def test_subclasses_of_records_are_records():
         record()(type("Wrong", (Stored,), {"__annotations__": {}}))
 
 
-def test_a_record_may_have_annotations_that_are_no_fields():
+def test_a_record_may_have_annotations_that_are_not_fields():
     """`ClassVar`, `InitVar` and `KW_ONLY` mean what they mean in a dataclass, and all annotations stay as written."""
     behaviours = []
     for decorate in (dataclass, record):

@@ -40,17 +40,21 @@ def catalog():
     return catalog
 
 
-async def test_one_decision_is_enough_where_one_request_waits(catalog):
-    """Anything but a decision or decisions by their ids gets a message with the remedy."""
+@pytest.mark.parametrize("wrong", [None, True, [Decision.approve()]], ids=["None", "bool", "list"])
+async def test_a_value_that_is_not_a_decision_is_refused_with_the_remedy(catalog, wrong):
+    agent = Agent(ScriptedProvider([[make_call("wipe", {"disk": "sda"})]]), catalog)
+    run = await agent.run("Wipe it.")
+    with pytest.raises(TypeError, match=f"write agent.resume.*{run.requests[0].id}"):
+        await agent.resume(run, wrong)
+
+
+async def test_one_decision_is_enough_if_one_request_waits(catalog):
     agent = Agent(ScriptedProvider([[make_call("wipe", {"disk": "sda"})], "Done."]), catalog)
     run = await agent.run("Wipe it.")
-    for wrong in (None, True, [Decision.approve()]):
-        with pytest.raises(TypeError, match=f"write agent.resume.*{run.requests[0].id}"):
-            await agent.resume(run, wrong)
     assert (await agent.resume(run, Decision.approve())).text == "Done."
 
 
-async def test_one_decision_about_two_requests_is_told_to_be_a_dictionary(catalog):
+async def test_one_decision_about_two_requests_is_refused_with_the_remedy(catalog):
     """The person has to say which request the decision is about."""
 
     @catalog.tool(read_only=True, approval="always")
@@ -86,7 +90,7 @@ async def test_one_decision_about_two_requests_is_told_to_be_a_dictionary(catalo
     ],
     ids=["call", "ToolCall", "unknown tool", "call_many", "resume", "explain", "permitted", "call_sync"],
 )
-async def test_a_text_is_no_session(catalog, use):
+async def test_a_text_is_not_a_session(catalog, use):
     """`session="abc"` gets a message with the remedy."""
     async with Dispatcher(catalog) as dispatcher:
         with pytest.raises(TypeError) as caught:
@@ -145,7 +149,7 @@ async def test_a_kind_is_one_of_the_kinds():
         ToolResult(zzz=1)
 
 
-async def test_a_judge_is_no_hook(catalog):
+async def test_a_judge_is_not_a_hook(catalog):
     """`PermissionGate` in `hooks=` gets a message with the remedy."""
     with pytest.raises(TypeError, match=r"judges calls; .*permissions=PermissionGate\(\.\.\.\)"):
         Dispatcher(catalog, hooks=[PermissionGate(lambda call: True)])

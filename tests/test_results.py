@@ -118,8 +118,7 @@ def test_an_unknown_shape_is_refused(changes, match):
 
 @pytest.mark.parametrize("data", [None, [], "text"])
 @pytest.mark.parametrize("read", [ToolResult.from_json, ApprovalRequest.from_json, part_from_json])
-def test_what_is_no_object_is_refused(read, data):
-    """A stored file may hold any JSON."""
+def test_stored_data_that_is_not_an_object_is_refused(read, data):
     with pytest.raises(ValueError):
         read(data)
 
@@ -179,8 +178,7 @@ def test_advice_can_be_another():
 
 
 @pytest.mark.parametrize("kind", ["ok", "waiting", "nice"])
-def test_only_errors_are_built_as_errors(kind):
-    """The other kinds are no errors, or none at all."""
+def test_failure_refuses_a_kind_that_is_not_an_error(kind):
     with pytest.raises(ValueError, match="not a kind of error; use one of failed, bad_args"):
         ToolResult.failure(kind, "why")
 
@@ -241,7 +239,7 @@ def test_a_result_takes_no_field_it_does_not_have():
 
 
 @pytest.mark.parametrize("kind", ["ok", "waiting"])
-def test_waiting_is_no_error(kind):
+def test_waiting_is_not_an_error(kind):
     """A call that waits for a person has not failed."""
     assert not ToolResult("", None, kind).is_error
 
@@ -257,14 +255,18 @@ def test_the_reason_says_why_a_call_failed_or_waits():
     assert ToolResult(kind="waiting", request=request).reason == "`cut` cannot be undone"
 
 
-def test_the_problems_are_those_of_the_arguments():
-    """They are also there after the result was stored; another kind of result has none."""
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_result_of_bad_arguments_has_their_problems(is_stored):
     details = {"problems": [{"path": ["items", 2], "message": "expected a number"}]}
     refused = ToolResult.failure("bad_args", "items[2]: expected a number", details=details)
-    for result in (refused, ToolResult.from_json(refused.to_json())):
-        assert [(problem.path, str(problem)) for problem in result.problems] == [
-            (("items", 2), "items[2]: expected a number")
-        ]
+    result = ToolResult.from_json(refused.to_json()) if is_stored else refused
+    assert [(problem.path, str(problem)) for problem in result.problems] == [
+        (("items", 2), "items[2]: expected a number")
+    ]
+
+
+def test_another_result_has_no_problems():
+    details = {"problems": [{"path": ["items", 2], "message": "expected a number"}]}
     assert ToolResult.failure("failed", "no", details=details).problems == ToolResult("3").problems == ()
     assert ToolResult.failure("bad_args", "no").problems == ()
 
@@ -315,8 +317,8 @@ def test_unwrapping_works_without_the_exception(kind, raised):
     assert isinstance(error.value, ToolkitError)
 
 
-def test_what_is_known_of_a_stored_failure_is_raised_with_it():
-    """The problems of bad arguments; whether it may have happened, and how long to wait."""
+def test_unwrapping_a_stored_failure_raises_the_error_with_its_details():
+    """They are the problems of bad arguments, whether the call may have happened, and how long to wait."""
     problems = [{"path": ["a", 0], "message": "no"}]
     with pytest.raises(BadArgs) as bad:
         ToolResult.failure("bad_args", "x", details={"problems": problems}).unwrap()
@@ -328,8 +330,7 @@ def test_what_is_known_of_a_stored_failure_is_raised_with_it():
     assert (transient.value.happened, transient.value.retry_after_seconds) == ("no", 7)
 
 
-def test_unwrapping_what_waits_raises():
-    """There is no value yet."""
+def test_unwrapping_a_waiting_result_raises():
     with pytest.raises(ToolError, match="waiting for approval"):
         ToolResult("waiting for approval", None, "waiting").unwrap()
 
@@ -399,7 +400,7 @@ def test_the_class_has_the_defaults():
 
 
 def test_an_unknown_kind_is_refused():
-    """Also in a stored result."""
+    """This holds also for a stored result."""
     with pytest.raises(ValueError, match="'tool' is not a kind of error; use one of failed"):
         ToolResult.failure("tool", "no")
     with pytest.raises(ValueError, match="unknown kind 'tool'"):

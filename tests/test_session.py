@@ -43,16 +43,14 @@ def test_all_of_them_can_be_had_in_the_order_of_the_catalog(catalog):
     assert names(catalog, session=session, deferred=True) == ["plain", "other", "late", "later", "latest"]
 
 
-def test_what_is_not_deferred_or_gone_is_not_listed_twice(catalog):
-    """Loading a visible or an unknown tool changes nothing."""
+def test_loading_a_visible_or_unknown_tool_changes_no_list(catalog):
     session = Session()
     session.load("plain", "nowhere", "late")
     catalog.remove("late")
     assert names(catalog, session=session) == ["plain", "other"]
 
 
-def test_a_tool_that_is_added_later_does_not_move_loaded_ones_among_the_others(catalog):
-    """Loaded tools stay last."""
+def test_loaded_tools_stay_last_when_a_tool_is_added(catalog):
     session = Session()
     session.load("late")
     catalog.add(Tool.described(nothing, name="new"))
@@ -109,7 +107,7 @@ def test_authority_is_not_saved():
         ({"version": 1, "id": "x", "loaded": [1]}, "list of names"),
     ],
 )
-def test_what_is_no_session_is_refused(data, message):
+def test_malformed_session_data_is_refused(data, message):
     """The error says what is missing."""
     with pytest.raises(ValueError, match=message):
         Session.from_json(data)
@@ -166,7 +164,7 @@ def test_a_tool_that_left_can_be_loaded_again():
     assert session.loaded == ("a",)
 
 
-def test_without_the_option_no_tool_leaves():
+def test_no_tool_is_unloaded_without_the_option():
     session = Session()
     session.load("a")
     for _ in range(100):
@@ -218,6 +216,6 @@ def test_a_number_of_turns_is_one(value, error, words):
         ({"unload_after": 2, "idle_turns": {"a": "x"}}, "numbers of turns by name in `idle_turns`"),
     ],
 )
-def test_a_count_that_is_none_is_refused_in_a_saved_session(data, words):
+def test_an_invalid_count_is_refused_in_a_saved_session(data, words):
     with pytest.raises(ValueError, match=words):
         Session.from_json({"version": 1, "id": "x", "loaded": [], **data})

@@ -120,7 +120,7 @@ def test_a_page_that_the_navigation_does_not_have_once_is_a_problem(checkout, ol
         ),
     ],
 )
-def test_what_is_wrong_in_a_built_page_is_named(tmp_path, body, problem):
+def test_a_broken_link_in_a_built_page_is_named(tmp_path, body, problem):
     (tmp_path / "a.html").write_text(f'<h1 id="here">A</h1>{body}')
     (tmp_path / "b.html").write_text('<h1 id="there">B</h1><h2 id="a b">C</h2>')
     assert find_broken_links(tmp_path) == ([problem] if problem else [])
@@ -323,7 +323,7 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
     assert [row[0] for row in list_rows(package["parts.refuse"])] == ["limits"]
 
 
-def test_attributes_that_are_no_parameters_stay_in_their_section(sample):
+def test_attributes_that_are_not_parameters_stay_in_their_section(sample):
     sections = {section.kind.value: section.value for section in sample()["Runner"].docstring.parsed}
     assert [attribute.name for attribute in sections["attributes"]] == ["count"]
 
@@ -343,7 +343,7 @@ def test_attributes_that_are_no_parameters_stay_in_their_section(sample):
         ),
     ],
 )
-def test_an_exported_name_needs_a_docstring_and_a_page_of_its_own(sample, old, new, problem):
+def test_an_exported_name_needs_a_docstring_and_a_page(sample, old, new, problem):
     problems = reference.find_undocumented(reference.list_exports(sample(old, new), ""))
     assert len(problems) == (problem is not None)
     assert all(problem in line and ".py:" in line for line in problems)

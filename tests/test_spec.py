@@ -19,9 +19,7 @@ def add(a: int, b: int = 2) -> int:
 # Tool.of.
 
 
-def test_the_tool_of_a_decorated_function_is_the_one_on_it():
-    """The same each time."""
-
+def test_the_tool_of_a_decorated_function_is_its_attribute():
     @tool(catalog=None, read_only=True)
     def look():
         """Look."""
@@ -31,8 +29,7 @@ def test_the_tool_of_a_decorated_function_is_the_one_on_it():
     assert Tool.of(look).function is look
 
 
-def test_the_tool_of_any_other_function_is_made():
-    """And the function stays untouched."""
+def test_the_tool_of_an_undecorated_function_is_built_without_changing_it():
     add_tool = Tool.of(add)
     assert add_tool.name == "add"
     assert not hasattr(add, "__tool__")
@@ -122,14 +119,13 @@ def test_a_decorated_function_may_become_a_method():
 
 
 @pytest.mark.parametrize("value", [5, "read", None, object(), [add]])
-def test_what_cannot_be_called_is_not_a_tool(value):
-    """Saying so is better than failing later."""
+def test_a_value_that_cannot_be_called_is_not_a_tool(value):
     with pytest.raises(DefinitionError, match="cannot be called"):
         Tool.described(value)
 
 
 def test_a_class_is_not_a_tool():
-    """Its instances may be."""
+    """Its instances may be tools."""
     with pytest.raises(DefinitionError, match="a class is not a tool"):
         Tool.described(int)
 
@@ -197,15 +193,13 @@ def test_a_lambda_wants_a_name():
 def größe(): ...  # noqa: PLC2401 -- that is the point
 
 
-def test_a_name_that_no_provider_takes_is_refused():
-    """With the remedy."""
+def test_a_name_that_no_provider_accepts_is_refused_with_the_remedy():
     with pytest.raises(DefinitionError, match="give one with `name=`"):
         Tool.of(größe)
     assert Tool.described(größe, name="size").name == "size"
 
 
-def test_a_renamed_tool_knows_its_original():
-    """It is a second tool; the first stays as it is."""
+def test_a_renamed_tool_is_a_second_tool_with_the_original_name():
     first = Tool.described(add, aliases=["plus"], read_only=True)
     second = first.renamed("sum_up")
     third = second.renamed("total")
@@ -275,8 +269,7 @@ def test_a_mistaken_tool_from_a_schema_is_refused(name, description, schema, han
 
 
 @pytest.mark.parametrize("description", [None, "", "  "])
-def test_a_tool_from_a_schema_without_a_text_is_warned_of(description):
-    """Like a function without one."""
+def test_a_tool_from_a_schema_without_a_description_causes_a_warning(description):
     with pytest.warns(ToolkitWarning, match="tool `take_it` has no docstring"):
         take_tool = Tool.from_schema("take_it", description, SCHEMA, handler)
     assert take_tool.description == "Take it"
@@ -286,7 +279,6 @@ def test_a_tool_from_a_schema_without_a_text_is_warned_of(description):
 
 
 def test_a_definition_is_plain_json():
-    """Everything a provider needs."""
     definition = Tool.described(add, read_only=True, metadata={"x": object()}).definition
     assert json.loads(json.dumps(definition)) == {
         "name": "add",
@@ -360,9 +352,7 @@ def broken_list():
         (KeyError(), [Problem("the tool's own check raised KeyError")]),
     ],
 )
-def test_a_check_that_raises_refuses(error, problems):
-    """It fails closed."""
-
+def test_arguments_are_refused_if_the_authors_check_raises(error, problems):
     def validate(arguments):
         raise error
 
@@ -372,13 +362,12 @@ def test_a_check_that_raises_refuses(error, problems):
 
 
 def test_a_check_that_raises_on_the_way_refuses():
-    """Also while its problems are listed."""
+    """This holds also while its problems are listed."""
     with pytest.raises(BadArgs, match="broken"):
         Tool.described(add, validate=lambda arguments: broken_list()).check({"a": 1})
 
 
-def test_the_check_sees_decoded_arguments_with_defaults():
-    """And cannot change them."""
+def test_the_authors_check_gets_a_copy_of_the_decoded_arguments_with_defaults():
     calls = []
 
     def validate(arguments):
@@ -407,8 +396,7 @@ async def fails(arguments):
 
 
 @pytest.mark.anyio
-async def test_the_check_may_be_async():
-    """Then it is awaited."""
+async def test_the_authors_check_may_be_async():
     add_tool = Tool.described(add, validate=too_much)
     assert await add_tool.check_async({"a": 1}) == {"a": 1, "b": 2}
     with pytest.raises(BadArgs, match="a: too much"):

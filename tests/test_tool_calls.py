@@ -42,7 +42,7 @@ def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
     ],
 )
 def test_other_arguments_have_another_digest(first, second):
-    """Also where they are no JSON."""
+    """This holds also where they are no JSON."""
     assert ToolCall("read", first).digest() != ToolCall("read", second).digest()
 
 
@@ -79,7 +79,7 @@ class Unprintable:
     ],
     ids=["set", "long", "nan", "surrogate", "cycle", "deep", "unprintable", "bytes", "text"],
 )
-def test_arguments_that_are_no_json_have_a_digest_too(arguments):
+def test_arguments_that_are_not_json_have_a_digest_too(arguments):
     """A call is refused later, and hooks see it before."""
     digest = ToolCall("read", arguments).digest()
     assert len(digest) == 64
@@ -96,8 +96,8 @@ def test_an_alias_has_the_digest_of_its_tool():
     assert ToolCall("cat", {"a": 1}, tool=Found()).digest() == ToolCall("read", {"a": 1}).digest()
 
 
-def test_a_call_knows_its_conversation():
-    """By the session's id; without one all calls are of the same."""
+def test_the_session_key_of_a_call_is_the_id_of_its_session():
+    """All calls without a session have the same key."""
     session = Session(id="s")
     assert ToolCall("read", session=session).session_key == "s"
     assert ToolCall("read").session_key == ""

@@ -106,8 +106,7 @@ async def test_an_error_raised_on_purpose_begins_in_the_tool(catalog):
     assert _frames(result.error.cause) == ["on_purpose"]
 
 
-async def test_a_hook_and_a_resource_are_treated_alike(catalog):
-    """Tracebacks of a tool's own exception show the tool's frames first, and those of a hook the hook's."""
+async def test_tracebacks_of_a_hook_and_a_resource_show_their_frames_first(catalog):
     async with Dispatcher(catalog, hooks=[Log(), Stumbles()]) as dispatcher:
         result = await dispatcher.call("on_loop", {"number": 0})
     assert _frames(result.error.cause) == ["before", "divide"]

@@ -55,7 +55,7 @@ async def test_a_call_that_does_not_succeed_raises():
         await Dispatcher(catalog, permissions=Permissions("default")).call_typed(double, {"x": 1})
 
 
-async def test_a_function_that_is_no_tool_of_the_dispatcher_is_named():
+async def test_a_function_that_is_not_a_tool_of_the_dispatcher_is_named():
     """The mistake is the program's, so it is raised."""
     with pytest.raises(UnknownTool, match="unknown tool `len`"):
         await Dispatcher(catalog).call_typed(len, {})

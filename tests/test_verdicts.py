@@ -19,7 +19,7 @@ def test_the_one_who_permits_least_decides(words):
 
 
 def test_the_first_of_equals_is_named():
-    """And the findings of all are kept, its own first, each once."""
+    """The findings of all are kept, its own first, each once."""
     shared = Finding("ask", "both", "z")
     first = Verdict("ask", "first", "x", (Finding("ask", "first", "x"), shared))
     second = Verdict("ask", "second", "y", (shared, Finding("ask", "second", "y")))

@@ -72,7 +72,7 @@ def test_fastapi_answers_to_wrong_requests(fastapi_app):
 
 @pytest.mark.long
 def test_fastapi_a_denied_call_does_not_run(fastapi_app):
-    """And an answer that comes twice is a conflict."""
+    """An answer that comes twice is a conflict."""
     client = fastapi_app.TestClient(fastapi_app.app, headers={"X-User": "bob"})
     request_id = client.post("/tools/refund", json={"order": 1, "euros": 1}).json()["request"]["id"]
     assert client.post(f"/approvals/{request_id}?approve=false").json()["kind"] == "denied"

@@ -100,20 +100,16 @@ async def test_a_typed_answer_is_the_value_of_the_result():
         ([], {}, (True, False)),
     ],
 )
-def test_the_facts_follow_from_the_tools_of_the_agent(tools, stated, facts):
-    """Unless they are stated. The tools of agents that it hands over to count too."""
+@pytest.mark.parametrize("hands_over", [False, True])
+def test_the_facts_follow_from_the_tools_of_the_agent(tools, stated, facts, hands_over):
+    """Stated facts win. The tools of agents that the agent hands over to count, too."""
     shed = Shed()
     catalog = shed.catalog.filtered(lambda tool: tool.name in tools)
-    for agent in (
-        Agent(ScriptedProvider([]), catalog),
-        Agent(
-            ScriptedProvider([]),
-            [],
-            hand_over_to=[Agent(ScriptedProvider([]), catalog, name="other", description="Another.")],
-        ),
-    ):
-        tool = agent.as_tool("ask", "Ask.", **stated)
-        assert (tool.facts.read_only, tool.facts.destructive) == facts
+    agent = Agent(ScriptedProvider([]), catalog, name="other", description="Another.")
+    if hands_over:
+        agent = Agent(ScriptedProvider([]), [], hand_over_to=[agent])
+    tool = agent.as_tool("ask", "Ask.", **stated)
+    assert (tool.facts.read_only, tool.facts.destructive) == facts
 
 
 def test_the_name_and_the_description_are_those_of_the_agent_unless_given():
@@ -157,7 +153,7 @@ async def test_an_empty_prompt_is_sent_back():
     ],
 )
 async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind, expected_tools):
-    """Although its own permissions are wider."""
+    """This holds even if the agent has wider permissions."""
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "Done."])
     agent = asker([*asking(), "Fine."], tool_of(expert), mode=mode, rules=rules)
@@ -190,14 +186,14 @@ async def test_a_mode_asks_about_an_agent_outside_of_a_run():
     assert ((await dispatcher.call("ask", {"prompt": "Look."})).kind, shed.done) == ("waiting", [])
 
 
-async def test_its_own_rules_hold_too():
+async def test_the_rules_of_an_agent_hold_when_the_agent_is_a_tool():
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "No."], rules=("deny cut",))
     run = await asker([*asking(), "Fine."], tool_of(expert), mode="bypass").run("go")
     assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "No.", [])
 
 
-async def test_in_plan_mode_it_only_reads():
+async def test_an_agent_as_a_tool_only_reads_in_plan_mode():
     shed = Shed()
     expert = expert_in(shed, [[call("look", what="oak"), call("cut", wood="oak")], "Looked."])
     tool = tool_of(expert, read_only=True)
@@ -209,7 +205,7 @@ async def test_in_plan_mode_it_only_reads():
 
 
 @pytest.mark.parametrize("saved", [False, True])
-async def test_what_waits_inside_waits_outside_and_goes_on_inside(saved):
+async def test_a_waiting_call_inside_an_agent_as_a_tool_waits_in_the_caller_and_resumes(saved):
     """The requests are in the store of the caller."""
     shed, store = Shed(), MemoryApprovals()
     expert = expert_in(shed, [[call("cut", wood="oak")], [call("cut", wood="elm")], "All cut."], mode="default")
@@ -333,8 +329,8 @@ async def test_an_agent_inside_goes_on_in_another_process(tmp_path):
 # Events, budgets, ends.
 
 
-async def test_the_events_inside_are_told_outside():
-    """And to the listener that the agent has itself."""
+async def test_the_events_inside_are_events_of_the_caller():
+    """The listener of the inner agent receives them, too."""
     events = []
     expert = expert_in(Shed(), [[call("look", what="oak")], "An oak."], on_event=events.append)
     agent = asker([*asking(), "Fine."], tool_of(expert))
@@ -399,7 +395,7 @@ async def test_a_cancellation_reaches_the_agent_inside():
 # Without an agent around it.
 
 
-async def test_without_a_run_a_call_is_a_run_of_its_own():
+async def test_an_agent_as_a_tool_can_be_called_without_a_run():
     """No person can be asked, so what asks is denied, and the model goes on."""
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "Not cut."], mode="default")
@@ -410,7 +406,7 @@ async def test_without_a_run_a_call_is_a_run_of_its_own():
     assert expert._toolbox.dispatcher.approvals.store.pending() == []
 
 
-async def test_a_run_of_its_own_without_an_answer_is_a_failed_call():
+async def test_an_agent_as_a_tool_that_gives_no_answer_is_a_failed_call():
     expert = expert_in(Shed(), [[call("look", what="oak")]] * 2, max_turns=1)
     result = await Dispatcher(Catalog(tool_of(expert))).call("ask", {"prompt": "Look."})
     assert (result.kind, "the budget of 1 turn is used up" in result.text) == ("failed", True)

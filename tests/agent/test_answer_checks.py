@@ -130,8 +130,7 @@ async def test_an_answer_beside_other_calls_is_sent_back_and_the_calls_run():
     assert run.output == Stock("oak", 3)
 
 
-async def test_two_answers_at_once_are_sent_back():
-    """One answer is the answer."""
+async def test_two_answers_in_one_reply_are_both_sent_back():
     agent = build_typed_agent([answer(**OAK) + answer(wood="elm"), answer(**OAK)])
     run = await agent.run("How much?")
     assert [result.kind for result in results_of(run, 0)] == ["cancelled", "cancelled"]
@@ -193,7 +192,7 @@ async def test_a_run_of_another_type_is_refused():
 @pytest.mark.parametrize(
     ("field", "value"), [("answer", 3), ("answer", {}), ("refused_answers", -1), ("refused_answers", True)]
 )
-async def test_a_saved_answer_that_is_none_is_refused(field, value):
+async def test_a_malformed_saved_answer_is_refused(field, value):
     """The message names the field."""
     data = (await build_typed_agent([answer(**OAK)]).run("?")).to_json()
     with pytest.raises(ValueError, match=f"not a run: `{field}` has to be"):
@@ -214,7 +213,7 @@ async def test_a_typed_run_waits_and_is_resumed():
     assert (shed.done, run.output, run.refused_answers) == (["cut oak"], Stock("oak", 3), 2)
 
 
-async def test_an_answer_is_no_call_for_permissions_and_hooks():
+async def test_permissions_and_hooks_do_not_see_an_answer_as_a_call():
     """The tool is a form: it runs nothing, so a rule that denies everything does not stop the answer."""
     names = []
 
@@ -242,13 +241,15 @@ async def test_a_conversation_goes_on_after_a_typed_answer():
     assert (first.output, second.output) == (Stock("oak", 3), Stock("elm"))
 
 
-async def test_without_output_the_answer_is_a_text():
-    """Without output it stays as easy as today."""
-    for options in ({}, {"output": str}):
-        agent = Shed().agent(["Three."], **options)
-        run = await agent.run("How many?")
-        assert (run.output, run.answer) == ("Three.", None)
-        assert "final_answer" not in agent.asked[0].tools
+@pytest.mark.parametrize("options", [{}, {"output": str}], ids=["no output", "str"])
+async def test_the_answer_is_a_text_by_default(options):
+    agent = Shed().agent(["Three."], **options)
+    run = await agent.run("How many?")
+    assert (run.output, run.answer) == ("Three.", None)
+    assert "final_answer" not in agent.asked[0].tools
+
+
+async def test_there_is_no_final_answer_tool_by_default():
     run = await Shed().agent([[call("final_answer", answer=1)], "Three."]).run("How many?")
     assert results_of(run)[0].kind == "not_found"
 
@@ -259,7 +260,7 @@ async def test_a_choice_of_words_is_an_answer():
     assert (await agent.run("Is there oak?")).output == "no"
 
 
-async def test_a_provider_of_ones_own_needs_nothing_new():
+async def test_a_users_provider_works_without_structured_output():
     """A provider without structured output gets the tool."""
 
     class Parrot:

@@ -68,16 +68,15 @@ async def test_tool_calls_may_be_used_up_by_an_answer():
     assert (run.status, run.text, run.spent.calls) == ("done", "Cut.", 1)
 
 
-async def test_money():
-    """By a table of prices."""
+async def test_a_run_stops_when_its_budget_of_money_is_used_up():
+    """A table of prices says what the tokens cost."""
     shed = Shed()
     run = await shed.agent([looking()] * 9, budget=Budget(cost="0.005", prices=PRICES)).run("go")
     assert (run.status, run.stop, run.turns, run.spent.cost) == ("stopped", "cost", 3, Decimal("0.006"))
     assert run.reason == "the budget of 0.005 in money is used up"
 
 
-async def test_time_between_turns():
-    """By the agent's clock."""
+async def test_a_run_stops_between_turns_when_its_time_is_used_up():
     shed, clock = Shed(), Clock()
 
     def slow(request):
@@ -120,14 +119,14 @@ async def test_time_while_a_tool_runs():
     assert (run.status, run.stop, results_of(run)[0].kind) == ("stopped", "seconds", "timeout")
 
 
-async def test_a_timeout_of_the_providers_own_is_not_the_budgets():
+async def test_a_timeout_of_the_provider_is_not_mistaken_for_the_end_of_the_budget():
     """It is raised as what it is."""
     agent = Shed().agent([TimeoutError("mine")], budget=Budget(seconds=1000))
     with pytest.raises(TimeoutError, match="mine"):
         await agent.run("go")
 
 
-async def test_a_budget_begins_anew_with_each_prompt():
+async def test_a_budget_begins_again_with_each_prompt():
     """A long conversation is not a long run."""
     shed = Shed()
     agent = shed.agent([looking(), "One.", looking(), "Two."], max_turns=2)
@@ -157,8 +156,7 @@ async def test_a_stopped_run_goes_on_where_it_stopped():
         ({"depth": True}, "`depth`"),
     ],
 )
-def test_a_budget_that_is_none_is_refused(options, words):
-    """Where it is given."""
+def test_an_invalid_budget_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
         Budget(**options)
 
@@ -193,16 +191,15 @@ def test_unknown_model_name_has_the_price_of_the_requested_model():
         {"more": 1},
     ],
 )
-def test_what_is_not_spent_is_not_read(change):
-    """A saved run may say anything."""
+def test_malformed_expense_data_is_refused(change):
+    """A saved run may hold anything."""
     with pytest.raises(ValueError):
         Expense.from_json({**Expense().to_json(), **change})
     with pytest.raises(ValueError):
         Expense.from_json([])
 
 
-def test_spent_goes_to_json_and_back():
-    """Nothing is lost."""
+def test_an_expense_goes_to_json_and_back_unchanged():
     spent = Expense(turns=2, calls=3, retries=4, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
     assert Expense.from_json(spent.to_json()) == spent
 
@@ -269,7 +266,7 @@ def test_a_budget_is_saved_and_read_back():
 @pytest.mark.parametrize(
     "change", [{"tokens": "5"}, {"tokens": -1}, {"prices": 5}, {"cost": "1", "prices": None}, {"kilos": 5}]
 )
-def test_what_is_no_saved_budget_is_refused(change):
+def test_malformed_budget_data_is_refused(change):
     with pytest.raises(ValueError, match=r"budget|Budget"):
         Budget.from_json({**Budget().to_json(), **change})
     with pytest.raises(ValueError, match="not a budget"):

@@ -21,8 +21,7 @@ def summarize(one_call):
     return f"calls {one_call.name}"
 
 
-def test_the_listener_is_told_of_start_and_end():
-    """In this order."""
+def test_the_listener_receives_the_start_and_then_the_end_of_a_call():
     events = []
     watcher, result = CallWatcher(events.append), ToolResult("done")
     watcher.record_start(ONE, summarize)
@@ -30,22 +29,19 @@ def test_the_listener_is_told_of_start_and_end():
     assert events == [ToolStarted(ONE, "calls look"), ToolFinished(ONE, result)]
 
 
-def test_without_a_listener_nothing_is_summed_up():
-    """The author's function may be slow."""
+def test_a_call_is_not_summarized_without_a_listener():
+    """The author's summary function may be slow."""
     CallWatcher(None).record_start(ONE, lambda one_call: pytest.fail("there is no reader"))
 
 
-def test_a_refusal_is_told_before_the_end():
-    """The host has to tell the user."""
+def test_the_listener_receives_a_refusal_before_the_end_of_the_call():
     events = []
     CallWatcher(events.append).record_result(ONE, ToolResult.failure("safety", "too deep"))
     assert [type(event) for event in events] == [Refused, ToolFinished]
     assert events[0].reason == "too deep"
 
 
-def test_a_listener_that_fails_does_not_end_the_run(caplog):
-    """It is logged."""
-
+def test_an_error_of_a_listener_is_logged_and_does_not_end_the_run(caplog):
     def fail(event):
         raise ValueError("no")
 
@@ -68,7 +64,7 @@ def test_a_result_is_recorded_once():
 
 @pytest.mark.parametrize(("is_started", "happened"), [(True, "maybe"), (False, "no")])
 def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
-    """And whether it may have happened."""
+    """It says whether the call may have happened."""
     watcher = CallWatcher(None)
     if is_started:
         watcher.record_start(ONE, summarize)
@@ -77,22 +73,21 @@ def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
     assert "it was cancelled" in result.text
 
 
-def test_a_result_that_overrides_counts_instead():
-    """Before the call ends, and when it ends."""
+def test_an_overriding_result_counts():
+    """It may come before the call ends, and when it ends."""
     watcher, waiting = CallWatcher(None), ToolResult.failure("halted", "stop", call_id=ONE.id)
     watcher.override_result(waiting)
     assert watcher.find_or_build_result(ONE, "it was cancelled") is waiting
     assert watcher.record_result(ONE, ToolResult("done")) is waiting
 
 
-def test_a_result_that_waits_for_nothing_is_no_waiting_result():
+def test_a_result_that_waits_for_nothing_is_not_a_waiting_result():
     """A tool may return any result."""
     result = CallWatcher(None).record_result(ONE, ToolResult("", None, "waiting"))
     assert (result.kind, "does not say for which" in result.text) == ("cancelled", True)
 
 
 def test_events_of_a_sub_run_name_its_call():
-    """If there is a listener."""
     events = []
     assert CallWatcher(None).build_sub_run_listener("c1") is None
     CallWatcher(events.append).build_sub_run_listener("c1")(Compacted(1, 2))

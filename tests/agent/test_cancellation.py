@@ -167,8 +167,8 @@ async def test_cancelled_resume_without_an_asker_leaves_nothing_waiting():
     assert (await agent.run(run=agent.last_run)).status == "done"
 
 
-async def test_what_waits_when_a_run_is_cancelled_can_still_be_answered():
-    """A pause inside a cancellation is a pause."""
+async def test_a_request_that_waits_when_a_run_is_cancelled_can_still_be_answered():
+    """A run that is cancelled while a call waits for a person is saved as a waiting run."""
     shed, digging = Shed(), asyncio.Event()
 
     @shed.catalog.tool(read_only=True)
@@ -189,8 +189,8 @@ async def test_what_waits_when_a_run_is_cancelled_can_still_be_answered():
     assert (run.status, shed.done) == ("done", ["cut oak"])
 
 
-async def test_a_timeout_around_a_run_is_a_cancellation():
-    """`last_run` has what there was."""
+async def test_a_timeout_around_a_run_cancels_the_run():
+    """`last_run` has the messages up to the timeout."""
     shed, timer = Shed(), asyncio.timeout(None)
 
     async def forever(request):
@@ -205,7 +205,7 @@ async def test_a_timeout_around_a_run_is_a_cancellation():
 
 
 async def test_closed_run_is_stored_and_nothing_is_awaited():
-    """As when a loop is closed with the run in the middle of something."""
+    """A loop may be closed while the run is in the middle of something."""
     diary = Diary()
     agent = Shed().agent([reply_slowly], dispatcher=Shed().dispatcher(hooks=[diary]))
     running = agent.run("go")

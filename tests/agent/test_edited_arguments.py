@@ -56,7 +56,7 @@ async def test_the_model_reads_what_a_person_changed_at_once():
     assert (run.status, [result.text for result in agent.asked[1].messages[-1].results]) == ("done", [TEXT])
 
 
-async def test_a_change_that_is_asked_about_again_is_told_in_the_end():
+async def test_the_model_reads_a_change_of_arguments_that_needed_a_second_approval():
     """The run waits a second time, and the model reads the change with the result."""
     shed = Shed(rules=("ask cut(wood=elm)",))
     agent = shed.agent([[call("cut", wood="oak")], "I see."])
@@ -86,7 +86,7 @@ async def test_a_sub_run_reads_what_a_person_changed():
     assert TEXT in texts
 
 
-async def test_two_runs_of_one_session_have_calls_of_their_own():
+async def test_two_runs_of_one_session_have_separate_calls():
     """The ids that the library makes begin anew with each run, so a call of the second run is no repetition."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(MemoryApprovals()))
@@ -99,7 +99,7 @@ async def test_two_runs_of_one_session_have_calls_of_their_own():
     assert shed.done == ["cut oak"] * 2
 
 
-async def test_a_call_that_was_held_back_is_a_call_of_its_own():
+async def test_a_call_that_was_held_back_runs_despite_an_equal_call_of_the_session():
     """Another run of the session may have had a call with the same id and the same arguments."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(MemoryApprovals()))

@@ -205,7 +205,7 @@ async def test_generator_exit_from_a_hook_fails_the_call_closed(catalog, stage, 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("option", ["approval", "preflight", "preview", "validate"])
 def test_an_escape_from_an_option_of_the_tool_is_a_result(error, option, is_async):
-    """The tool does not run."""
+    """The result is an error, and the tool does not run."""
     catalog, ran = Catalog(), []
 
     async def leave_later(arguments):
@@ -225,8 +225,8 @@ def test_an_escape_from_an_option_of_the_tool_is_a_result(error, option, is_asyn
 @pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(2)], ids=["GeneratorExit", "SystemExit"])
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.anyio
-async def test_who_escapes_from_saying_whether_it_may_have_company_runs_alone(catalog, error, is_async):
-    """A batch is not lost to a function that was asked about one of its calls."""
+async def test_a_tool_whose_concurrency_function_escapes_runs_alone(catalog, error, is_async):
+    """The other calls of the batch keep their results."""
 
     async def leave_later(arguments):
         raise error
@@ -286,7 +286,7 @@ def test_an_interrupt_on_the_main_loop_passes_through_the_thread_that_waits_for_
 
 @pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(2)], ids=["GeneratorExit", "SystemExit"])
 @pytest.mark.anyio
-async def test_who_escapes_from_a_summary_does_not_end_the_run(catalog, error):
+async def test_an_escape_from_a_summary_function_does_not_end_the_run(catalog, error):
     """An agent shows the name of the tool instead, and the tool runs."""
 
     @catalog.tool(read_only=True, summary=lambda arguments: raise_error(error))

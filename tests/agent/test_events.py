@@ -41,8 +41,7 @@ async def collect(stream):
     return [event async for event in stream]
 
 
-async def test_a_run_is_told_as_it_happens():
-    """In order, from the first word to the run itself."""
+async def test_a_stream_gives_the_events_of_a_run_in_order():
     shed = Shed("bypass")
     events = await collect(shed.agent([[call("burn", "c1", wood="oak")], "All done."]).stream("go"))
     kinds = [type(event) for event in events]
@@ -53,7 +52,7 @@ async def test_a_run_is_told_as_it_happens():
     assert (done.run.status, done.run.text) == ("done", "All done.")
 
 
-async def test_on_event_gets_what_a_stream_gives():
+async def test_on_event_receives_the_same_events_as_a_stream():
     """This holds for a run without a stream, and beside a stream."""
     reported = []
     shed = Shed("bypass")
@@ -78,8 +77,8 @@ async def test_a_listener_that_raises_does_not_disturb(caplog):
     assert len(caplog.records) == len(events)
 
 
-async def test_calls_are_summed_up_as_their_authors_say():
-    """By `summary`, else by `activity`, else by the name; also if the arguments do not fit."""
+async def test_calls_are_summarized_as_their_authors_say():
+    """`summary` counts first, then `activity`, then the name. The arguments do not have to fit."""
     shed = Shed("bypass")
 
     @shed.catalog.tool(read_only=True, summary=lambda arguments: 1 / 0)
@@ -108,8 +107,7 @@ async def test_calls_are_summed_up_as_their_authors_say():
     assert len(summaries[5]) == 200
 
 
-async def test_a_safety_refusal_is_told_to_the_user():
-    """And the call has ended, too."""
+async def test_a_safety_refusal_is_an_event_before_the_end_of_the_call():
     shed = Shed()
 
     @shed.catalog.tool
@@ -122,8 +120,7 @@ async def test_a_safety_refusal_is_told_to_the_user():
     assert (refused.call.name, bool(refused.reason)) == ("leap", True)
 
 
-async def test_a_tool_that_refuses_is_told_with_its_reason():
-    """A tool that raises `Safety` wants the user to know."""
+async def test_a_tool_that_raises_safety_causes_an_event_with_the_reason():
     shed = Shed("bypass")
 
     @shed.catalog.tool
@@ -135,8 +132,8 @@ async def test_a_tool_that_refuses_is_told_with_its_reason():
     assert [event.reason for event in events if isinstance(event, Refused)] == ["too high"]
 
 
-async def test_a_pause_is_told_and_a_resume_can_be_streamed():
-    """The last event has the run that is to be resumed."""
+async def test_a_pause_is_an_event_and_a_resume_can_be_streamed():
+    """The last event has the run to resume."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")], "Done."])
     *_, turn, waiting, done = await collect(agent.stream("go"))
@@ -150,22 +147,20 @@ async def test_a_pause_is_told_and_a_resume_can_be_streamed():
     assert [event.result.text for event in events if isinstance(event, ToolFinished)] == ["cut oak", "cut elm"]
 
 
-async def test_decisions_go_with_a_run_and_without_a_prompt():
-    """Anything else is a mistake."""
+async def test_streaming_a_prompt_with_decisions_is_refused():
     agent = Shed().agent([])
     with pytest.raises(TypeError, match="decisions go with the run"):
         await collect(agent.stream("go", decisions={}))
 
 
-async def test_a_failure_is_told_before_the_end():
-    """With the error; the stream itself does not raise."""
+async def test_a_failure_is_an_event_before_the_end_of_the_stream():
+    """The stream itself does not raise."""
     error = ProviderError("overloaded")
     events = await collect(Shed().agent([error]).stream("go"))
     assert (events[0], events[1].run.status) == (RunFailed(error), "failed")
 
 
-async def test_a_bug_is_told_and_raised():
-    """Once everything was told."""
+async def test_a_bug_is_raised_after_its_events():
     reported = []
     agent = Shed().agent([RuntimeError("a bug")], on_event=reported.append)
     with pytest.raises(RuntimeError, match="a bug"):
@@ -173,9 +168,7 @@ async def test_a_bug_is_told_and_raised():
     assert [type(event) for event in reported] == [RunFailed, Done]
 
 
-async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():
-    """Not an endless wait, and not silence."""
-
+async def test_a_stream_that_ends_without_a_reply_is_a_provider_error():
     class Mumbling(ScriptedProvider):
         async def stream(self, request):
             yield TextDelta("hm")
@@ -228,8 +221,8 @@ async def test_progress_goes_to_the_run_that_the_call_belongs_to():
         assert [event.progress.message for event in events if isinstance(event, ToolProgress)] == [where]
 
 
-async def test_a_cut_is_told():
-    """So many results, so many characters."""
+async def test_compacting_causes_an_event():
+    """It has the number of results and of characters."""
     shed = Shed("bypass")
 
     @shed.catalog.tool(read_only=True)
@@ -244,7 +237,7 @@ async def test_a_cut_is_told():
     assert cut[0].characters > 2000
 
 
-def test_on_event_is_a_plain_function():
+def test_an_async_on_event_is_refused():
     """The library does not await it."""
 
     async def on_event(event):
@@ -356,7 +349,7 @@ async def test_a_change_of_the_catalog_is_an_event():
 
 
 async def test_a_tool_that_is_replaced_is_in_both_fields():
-    """As in the change that a catalog reports to its listeners."""
+    """It is in `removed` and in `added` of the event, as in the change that a catalog reports."""
     shed = Shed()
 
     def replace_look(request):

@@ -62,18 +62,23 @@ ANSWERS: list[tuple[Any, Any, Any]] = [
 ]
 
 
+FORMS = {
+    "arguments": lambda answer_format, sent: answer_format.read_arguments({"answer": sent}),
+    "arguments as text": lambda answer_format, sent: answer_format.read_arguments(json.dumps({"answer": sent})),
+    "text": lambda answer_format, sent: answer_format.read_text(json.dumps(sent)),
+    "code block": lambda answer_format, sent: answer_format.read_text(f"```json\n{json.dumps({'answer': sent})}\n```"),
+}
+"""How a model may send an answer."""
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("hint", "sent", "value"), ANSWERS, ids=[str(hint) for hint, *_ in ANSWERS])
-def test_every_hint_of_our_codecs_can_be_an_answer(hint, sent, value):
-    """A typed final answer: `Agent(..., output=Model)` gives `run.output`, decoded by our codecs."""
+def test_every_hint_of_our_codecs_can_be_an_answer(hint, sent, value, form):
+    """The value is decoded by our codecs."""
     answer_format = AnswerFormat.of(hint)
-    for answer in (
-        answer_format.read_arguments({"answer": sent}),
-        answer_format.read_arguments(json.dumps({"answer": sent})),
-        answer_format.read_text(json.dumps(sent)),
-        answer_format.read_text(f"```json\n{json.dumps({'answer': sent})}\n```"),
-    ):
-        assert (answer.json, answer.value) == (sent, value)
-        assert type(answer.value) is type(value)
+    answer = FORMS[form](answer_format, sent)
+    assert (answer.json, answer.value) == (sent, value)
+    assert type(answer.value) is type(value)
     again = answer_format.read_json(answer.json)
     assert again.value == value
 
@@ -88,8 +93,7 @@ def test_a_form_can_be_made_from_its_schema(hint, sent, value):
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
-def test_what_is_no_bill_is_refused_and_never_half_read(value):
-    """Every JSON value is an answer or a refusal with the problems."""
+def test_json_that_does_not_fit_the_answer_type_is_refused_with_problems(value):
     answer_format = AnswerFormat.of(Bill)
     with pytest.raises(BadArgs) as raised:
         answer_format.read_json(value)
@@ -159,8 +163,7 @@ def test_a_text_needs_no_form(hint):
     ],
     ids=["name", "instance", "function", "undefined"],
 )
-def test_what_cannot_be_an_answer_is_refused_with_the_reason(hint, words):
-    """A type that has no JSON form is refused where it is given."""
+def test_a_type_without_a_json_form_is_refused_as_output(hint, words):
     with pytest.raises(DefinitionError, match=f"^output: .*{words}"):
         AnswerFormat.of(hint)
 
@@ -169,7 +172,7 @@ def test_what_cannot_be_an_answer_is_refused_with_the_reason(hint, words):
     "schema",
     [None, 3, {}, {"properties": None}, {"properties": {"answer": 3}}, {"properties": {"answer": {"type": 3}}}],
 )
-def test_what_is_no_schema_of_an_answer_is_refused(schema):
+def test_a_malformed_answer_schema_is_refused(schema):
     """A saved run is data that may have been changed."""
     with pytest.raises(ValueError, match="not the form of an answer"):
         AnswerFormat.from_schema(schema)

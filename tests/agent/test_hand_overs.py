@@ -60,7 +60,7 @@ async def approve_all(agent, run):
 
 
 async def test_another_agent_goes_on_with_the_conversation():
-    """With its own provider, system prompt and tools; it is one run, and the answer is that of the last agent."""
+    """It has another provider, system prompt and tools. There is one run, and the answer is that of the last agent."""
     shed = Shed()
     wood = helper("wood", [[call("look", what="oak")], "An oak."], shed.catalog)
     front = helper("front", [[handing("wood", "h1")]], hand_over_to=[wood])
@@ -75,7 +75,7 @@ async def test_another_agent_goes_on_with_the_conversation():
     assert tool.description == "Hand the conversation over to `wood`, which goes on in your place. Knows wood."
 
 
-async def test_the_events_tell_who_goes_on():
+async def test_the_events_name_the_agent_that_goes_on():
     wood = helper("wood", ["An oak."])
     front = helper("", [[handing("wood")]], hand_over_to=[wood])
     events = [event async for event in front.stream("go")]
@@ -135,8 +135,8 @@ async def test_a_conversation_can_come_back():
     assert (await front.run("Really?", run=run)).text == "Yes."
 
 
-async def test_agents_that_only_hand_over_are_told_to_go_on():
-    """When each agent has passed the conversation on, the next who tries has to do something else first."""
+async def test_agents_that_only_hand_over_are_asked_to_do_something_else():
+    """When each agent has passed the conversation on, the next hand-over is refused."""
     shed = Shed()
     wood = helper("wood", [[handing("front")], "Fine, I do it."], shed.catalog)
     script = [*[[handing("wood")]] * 3, [call("look", what="elm")], [handing("wood")]]
@@ -210,7 +210,7 @@ async def test_a_hand_over_can_be_denied():
 
 @pytest.mark.parametrize("way", ["dispatcher", "agent"])
 async def test_planning_goes_on_with_the_second_agent(way):
-    """And so does the execution of its plan."""
+    """So does the execution of its plan."""
     shed = Shed()
     cut = [call("cut", wood="oak")]
     wood = helper("wood", [cut, "Cut it.", cut, "Cut."], shed.catalog, mode="bypass")
@@ -242,8 +242,8 @@ async def test_the_answer_has_the_type_of_the_first_agent():
         helper("front", [], hand_over_to=[helper("wood", [], output=Plank)])
 
 
-async def test_one_budget_counts_for_all():
-    """With the price of each model."""
+async def test_one_budget_counts_for_all_agents_of_a_run():
+    """The price is that of each model."""
 
     def spending(step):
         calls = tuple(step) if isinstance(step, list) else ()
@@ -262,7 +262,7 @@ async def test_one_budget_counts_for_all():
         await front.run("go")
 
 
-async def test_a_long_conversation_is_summed_up_by_the_agent_that_has_it():
+async def test_a_long_conversation_is_summarized_by_the_agent_that_has_it():
     def say(request):
         return "Oak, as before." if request.system.startswith("You sum up") else "An oak."
 
@@ -441,7 +441,7 @@ def test_a_tool_with_the_name_of_a_hand_over_is_refused():
         helper("front", [], output=Plank, hand_over_to=[helper("wood", [], [final_answer])])
 
 
-async def test_without_a_run_nothing_is_handed_over():
+async def test_a_hand_over_without_a_run_fails():
     front = helper("front", [], hand_over_to=[helper("wood", [])])
     result = await front._toolbox.dispatcher.call("hand_over_to_wood", {})
     assert (result.kind, "no conversation here" in result.text) == ("failed", True)

@@ -64,8 +64,8 @@ async def test_run_a_command(place):
     assert "hello-from-bash" in run.text
 
 
-async def test_a_hallucinated_tool_is_told_and_the_model_recovers(place):
-    """No such tool is an answer like any other, with the nearest names in it."""
+async def test_the_model_learns_that_a_tool_does_not_exist_and_recovers(place):
+    """The result of the call names the nearest tools."""
     provider = ScriptedProvider(
         [[ToolCall("imaginary_tool", {})], [ToolCall("reed", {"path": "x"})], "Sorry, that tool does not exist."]
     )
@@ -76,7 +76,7 @@ async def test_a_hallucinated_tool_is_told_and_the_model_recovers(place):
     assert "did you mean `read`" in second.text
 
 
-async def test_bad_arguments_and_failing_tools_are_told(place):
+async def test_the_model_reads_about_bad_arguments_and_failing_tools(place):
     """The model reads what was wrong, and may try another way."""
     provider = ScriptedProvider(
         [
@@ -113,7 +113,7 @@ class Claude:
         return httpx.Response(200, json={**answer, "content": content, "stop_reason": stop, "usage": usage})
 
 
-async def test_a_real_provider_gets_back_what_it_said_and_what_came_of_it(place):
+async def test_a_real_provider_gets_back_its_reply_and_the_results(place):
     """Thinking with its signature, and the results of both calls in one message, also after a pause and a trip through JSON."""
     claude = Claude()
     async with httpx.AsyncClient(transport=httpx.MockTransport(claude)) as client:
@@ -129,8 +129,7 @@ async def test_a_real_provider_gets_back_what_it_said_and_what_came_of_it(place)
     assert "a.txt" in json.dumps(answered["content"][0])
 
 
-async def test_words_are_told_as_they_come(place):
-    """The answer is in pieces, and whole at the end."""
+async def test_a_streamed_answer_comes_in_pieces_and_whole_at_the_end(place):
     events = [event async for event in Agent(ScriptedProvider(["One two three."]), dispatcher(place)).stream("count")]
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["One ", "two ", "three."]
     assert events[-1].run.text == "One two three."

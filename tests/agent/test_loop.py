@@ -23,7 +23,7 @@ from toolkit.session import Session
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_list_of_functions_is_enough_and_changes_are_asked_about():
+async def test_an_agent_made_of_a_list_of_functions_asks_about_changes():
     """An agent that was given no dispatcher makes one that asks."""
     done = []
 
@@ -39,8 +39,8 @@ async def test_a_list_of_functions_is_enough_and_changes_are_asked_about():
 
 
 @pytest.mark.parametrize("tools", ["read", 5, None])
-def test_what_is_no_tools_is_refused(tools):
-    """With the three things that are."""
+def test_tools_of_a_wrong_type_are_refused(tools):
+    """The message names the three types that are accepted."""
     with pytest.raises(TypeError, match="a Dispatcher, a catalog or a list of functions"):
         Agent(ScriptedProvider([]), tools)
 
@@ -61,8 +61,7 @@ def test_what_is_no_tools_is_refused(tools):
         ("checkpointer", "`steps`"),
     ],
 )
-def test_the_words_of_other_libraries_are_told_ours(option, words):
-    """The message names what to write here."""
+def test_the_error_for_an_option_of_another_library_names_ours(option, words):
     with pytest.raises(TypeError, match=f"there is no option '{option}'; .*{words}"):
         Agent(ScriptedProvider([]), [], **{option: "x"})
 
@@ -75,8 +74,7 @@ def test_the_words_of_other_libraries_are_told_ours(option, words):
         ({"mode": "fast"}, "there is no mode 'fast'"),
     ],
 )
-def test_options_are_checked_where_they_are_given(options, words):
-    """And not in the middle of a run."""
+def test_an_invalid_option_of_an_agent_is_refused_at_construction(options, words):
     with pytest.raises(ValueError, match=words):
         Agent(ScriptedProvider([]), [], **options)
 
@@ -109,20 +107,19 @@ def test_an_option_of_another_kind_is_refused_with_what_to_give(options, words):
 @pytest.mark.parametrize(
     ("prompt", "error"), [("", ValueError), (" \n", ValueError), (5, TypeError), (None, ValueError)]
 )
-async def test_a_prompt_says_something(prompt, error):
+async def test_an_empty_prompt_is_refused(prompt, error):
     """Providers refuse an empty message, and then the conversation would be lost."""
     with pytest.raises(error):
         await Agent(ScriptedProvider([]), []).run(prompt)
 
 
-async def test_a_prompt_may_be_a_picture():
-    """Without a word."""
+async def test_a_prompt_may_be_a_picture_without_text():
     prompt = UserMessage((ImagePart(b"\x89PNG\r\n\x1a\n"),))
     run = await Agent(ScriptedProvider(["A dot."]), []).run(prompt)
     assert run.messages[0] is prompt
 
 
-async def test_definitions_are_read_anew_each_turn():
+async def test_definitions_are_read_again_each_turn():
     """A tool that comes while the agent works can be called in the next turn; one that goes is gone."""
     shed = Shed("auto")
 
@@ -185,7 +182,7 @@ async def test_a_tool_that_the_model_does_not_call_any_more_is_unloaded():
     assert [("sharpen" in request.tools) for request in other_agent.asked] == [True, False, False, True]
 
 
-async def test_a_search_of_ones_own_is_the_one_that_is_used():
+async def test_a_search_tool_of_the_catalog_replaces_that_of_the_agent():
     """There is only one tool of a name."""
     shed = Shed()
 
@@ -202,8 +199,7 @@ async def test_a_search_of_ones_own_is_the_one_that_is_used():
     assert results_of(run)[0].text == "mine"
 
 
-async def test_what_a_rule_always_forbids_is_not_offered():
-    """The model is not led to it."""
+async def test_a_tool_that_a_rule_always_denies_is_not_offered_to_the_model():
     shed = Shed(rules=("deny burn",))
     agent = shed.agent(["Hello."])
     await agent.run("hello")
@@ -228,7 +224,7 @@ def reply(stop, text="", calls=(), **fields):
     ],
 )
 async def test_a_reply_without_calls_ends_the_run(stop, status, why):
-    """As what, its stop reason says."""
+    """The stop reason of the reply decides the status."""
     run = await Agent(ScriptedProvider([reply(stop, "Well.")]), []).run("go")
     assert (run.status, run.stop, run.text, bool(run.reason)) == (status, why, "Well.", why is not None)
 
@@ -260,8 +256,8 @@ async def test_a_reply_that_says_nothing_is_not_kept(text):
     assert (await agent.run("again", run=run)).text == "Hello."
 
 
-async def test_what_a_provider_said_in_its_own_words_goes_back_to_it():
-    """Thinking and signatures are the provider's business, and stay as they were."""
+async def test_the_native_form_of_a_reply_goes_back_to_the_provider_unchanged():
+    """Thinking and signatures are examples of it."""
     native = Native("scripted", [{"type": "thinking", "signature": "x"}])
     shed = Shed()
     agent = shed.agent([AssistantMessage(text="Hm.", calls=(call("look", "c1", what="oak"),), native=native), "Done."])
@@ -273,8 +269,8 @@ async def test_what_a_provider_said_in_its_own_words_goes_back_to_it():
 
 
 @pytest.mark.parametrize("error", [ProviderError("no such model"), Transient("overloaded")])
-async def test_what_a_provider_cannot_do_is_a_failed_run_that_can_be_continued(error):
-    """The conversation up to there is kept."""
+async def test_a_run_that_failed_at_the_provider_can_be_continued(error):
+    """The conversation up to the failure is kept."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], error, "Done."])
     run = await agent.run("go")
@@ -286,7 +282,7 @@ async def test_what_a_provider_cannot_do_is_a_failed_run_that_can_be_continued(e
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), CatalogError("two tools of one name")])
 async def test_error_that_a_person_has_to_mend_is_raised(error):
-    """After the run was kept, so that nothing is lost."""
+    """The run is kept first, so no message is lost."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], error, "Done."])
     with pytest.raises(type(error)):
@@ -353,8 +349,8 @@ async def test_a_halt_ends_the_run_and_says_why():
     assert [result.kind for result in results_of(run)] == ["ok", "halted", "halted"]
 
 
-async def test_hooks_are_told_where_an_agent_starts():
-    """Once, with what the agent says of itself."""
+async def test_hooks_are_called_once_when_an_agent_starts():
+    """They receive the run, the verb, the provider, the model and the mode."""
     starts = []
 
     class Diary:
@@ -378,7 +374,7 @@ async def test_hooks_are_told_where_an_agent_starts():
 
 @pytest.mark.parametrize("outcome", [Halt("not on Sundays"), Deny("not on Sundays")])
 async def test_a_hook_may_keep_an_agent_from_starting(outcome):
-    """Then the model is not asked."""
+    """The model is not asked then."""
 
     class Sabbath:
         def before(self, call):
@@ -413,8 +409,7 @@ async def test_a_hook_that_fails_at_the_start_fails_closed_and_a_listener_is_log
     assert len(caplog.records) == 2
 
 
-async def test_shell_hooks_are_told(tmp_path):
-    """A real command, at the start and at the end."""
+async def test_shell_hooks_run_at_the_start_and_the_end_of_an_agent(tmp_path):
     log = tmp_path / "log"
     hooks = ShellHooks([ShellHook(on=("agent_start", "run_ended"), command=f"cat >> {log}")])
     run = await Shed().agent(["Done."], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
@@ -424,8 +419,7 @@ async def test_shell_hooks_are_told(tmp_path):
     assert (end["details"]["status"], end["details"]["turns"], end["details"]["run"]["id"]) == ("done", 1, run.id)
 
 
-async def test_a_shell_hook_may_forbid_the_start():
-    """Exit code 2 says no."""
+async def test_a_shell_hook_that_exits_with_code_2_forbids_the_start():
     hooks = ShellHooks([ShellHook(on="agent_start", command="echo tired >&2; exit 2")])
     run = await Shed().agent([], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
     assert (run.status, run.reason) == ("stopped", "tired")

@@ -59,8 +59,7 @@ async def test_an_answer_to_a_withdrawn_request_is_refused(store):
     assert shed.done == ["cut oak"]
 
 
-async def test_what_a_run_waits_for_is_not_withdrawn(store):
-    """One of two requests is answered; the other still waits, and can be answered later."""
+async def test_answering_one_of_two_requests_does_not_withdraw_the_other(store):
     shed = Shed()
     agent = agent_of(shed, store, [[call("burn", wood="oak"), call("fetch", url="https://a.example")], "Done."])
     run = await agent.run("go")
@@ -110,7 +109,7 @@ async def test_a_killed_run_in_mode_auto_repeats_what_was_not_saved(store):
     assert shed.done == ["cut oak", "cut oak"]
 
 
-async def test_an_approval_of_a_request_that_no_shared_store_knows_is_refused():
+async def test_an_approval_of_a_request_that_is_not_in_the_store_is_refused():
     """The run was saved, and its request stayed in the memory of the process that asked."""
     shed = Shed()
     saved = (await agent_of(shed, MemoryApprovals(), [[call("cut", wood="oak")]]).run("go")).dumps()
@@ -122,8 +121,8 @@ async def test_an_approval_of_a_request_that_no_shared_store_knows_is_refused():
     assert (denied.status, shed.done) == ("done", [])
 
 
-async def test_a_request_that_expired_and_was_deleted_is_told_to_the_model():
-    """It is a late answer, and no mistake of the host."""
+async def test_an_approval_of_an_expired_and_deleted_request_does_not_run_the_call():
+    """The model reads that the request has expired, and the host gets no error."""
     shed, now = Shed(), [1000.0]
     approvals = Approvals(store := MemoryApprovals(), clock=lambda: now[0], expires_seconds=60)
     agent = shed.agent([[call("cut", wood="oak")], "Too late."], dispatcher=shed.dispatcher(approvals))

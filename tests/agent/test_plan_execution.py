@@ -33,8 +33,7 @@ async def test_a_plan_is_executed_in_the_same_conversation():
     assert (agent.asked[1].tools, PLAN_PROMPT in agent.asked[1].system) == (("look", "cut", "burn", "fetch"), False)
 
 
-async def test_the_mode_of_the_execution_is_the_hosts_choice():
-    """And so are the words."""
+async def test_the_host_chooses_the_mode_and_the_prompt_of_the_execution():
     shed = Shed()
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
     run = await agent.execute(await agent.run("plan"), "Go!", mode="auto")
@@ -43,8 +42,7 @@ async def test_the_mode_of_the_execution_is_the_hosts_choice():
     assert (await more.run("and now?", run=run)).status == "done", "the session keeps the mode that the host gave it"
 
 
-async def test_only_a_planned_run_is_executed_and_not_in_plan_mode():
-    """The rest is told."""
+async def test_executing_an_unplanned_run_or_in_an_unfit_mode_is_refused():
     shed = Shed()
     planned = await shed.agent(["Cut."], mode="plan").run("plan")
     done = await shed.agent(["Hello."]).run("hello")
@@ -79,7 +77,7 @@ async def test_a_plan_is_carried_out_once(tmp_path):
     assert SQLiteApprovals(path).pending() == []
 
 
-async def test_two_who_execute_at_once_do_the_work_once():
+async def test_two_simultaneous_executions_of_a_plan_do_the_work_once():
     """The second is refused, and does not change the mode."""
     shed = Shed("auto")
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
@@ -179,8 +177,8 @@ async def test_plan_of_another_run_stays_if_the_second_run_is_cancelled():
     assert planned.session.state == {}
 
 
-async def test_what_is_refused_leaves_the_mode_as_it_is():
-    """A second click cannot take a conversation out of the plan mode that it is in again."""
+async def test_a_refused_execution_does_not_change_the_mode():
+    """A second click cannot take a conversation out of plan mode."""
     agent = Shed().agent(["Cut.", "Done.", "Plan."], mode="plan", session=Session())
     planned = await agent.run("plan")
     await agent.execute(planned)
@@ -203,13 +201,13 @@ async def test_the_same_plan_can_be_made_and_carried_out_again():
     assert shed.done == ["cut oak", "cut oak"]
 
 
-async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up():
-    """It can be mended, and executed then."""
+@pytest.mark.parametrize(("prompt", "mode"), [("Go!", "fast"), (" ", "auto"), ("Go!", "plan")])
+async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up(prompt, mode):
+    """The plan can be executed afterwards."""
     agent = Shed().agent(["Cut.", "Done."], mode="plan")
     planned = await agent.run("plan")
-    for prompt, mode in (("Go!", "fast"), (" ", "auto"), ("Go!", "plan")):
-        with pytest.raises(ValueError):
-            await agent.execute(planned, prompt, mode=mode)
+    with pytest.raises(ValueError):
+        await agent.execute(planned, prompt, mode=mode)
     assert (await agent.execute(planned)).status == "done"
 
 
@@ -234,7 +232,7 @@ async def test_a_run_does_not_change_the_mode_of_another_in_its_session(first, s
 
 
 async def test_a_plan_is_not_executed_beside_a_run_in_another_mode():
-    """And is not used up by the attempt."""
+    """The attempt does not use the plan up."""
     shed, session = Shed(), Session()
     agent = shed.agent(["Cut."], mode="plan", session=session)
     planned = await agent.run("plan")
@@ -268,7 +266,7 @@ async def test_no_run_comes_between_a_plan_and_the_mode_that_it_is_executed_in(t
 
 
 async def test_runs_of_one_mode_go_on_side_by_side_in_a_session():
-    """Also where one names the mode that the other has without saying so."""
+    """This holds also where one names the mode that the other has without saying so."""
     shed, session = Shed(), Session()
     beside = shed.agent(["Two."], mode="default", session=session)
 

@@ -21,16 +21,15 @@ from toolkit.session import Session
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_only_reads_is_offered_and_run(shed):
-    """Nothing else is even told of, but the tool that ends planning."""
+async def test_plan_mode_offers_only_read_only_tools_and_exit_plan(shed):
     agent = shed.agent([[call("look", what="oak")], "Cut the oak."], mode="plan")
     run = await agent.run("what to do?")
     assert (run.status, run.plan, shed.done) == ("planned", "Cut the oak.", ["look oak"])
     assert agent.asked[0].tools == ("look", "fetch", "exit_plan")
 
 
-async def test_a_call_that_would_change_something_is_blocked_and_told(shed):
-    """The model is told that it plans, and goes on planning."""
+async def test_the_model_learns_that_a_change_is_blocked_in_plan_mode(shed):
+    """It goes on planning."""
     agent = shed.agent([[call("cut", wood="oak"), call("look", what="oak")], "Cut the oak."], mode="plan")
     run = await agent.run("cut it")
     assert (run.status, shed.done) == ("planned", ["look oak"])
@@ -47,7 +46,7 @@ async def test_exit_plan_hands_the_plan_over_and_ends_planning(shed):
     assert [result.kind for result in results_of(run)] == ["ok", "ok"]
 
 
-async def test_an_empty_plan_is_none(shed):
+async def test_an_empty_plan_is_refused(shed):
     """The model is told to write one."""
     agent = shed.agent([[call("exit_plan", plan="  ")], [call("exit_plan", plan="Look.")]], mode="plan")
     run = await agent.run("plan")
@@ -68,7 +67,7 @@ async def test_a_model_cannot_leave_plan_mode():
 
 
 async def test_the_plan_prompt_is_there_once_and_never_twice():
-    """Also when planning goes on, and beside the agent's own."""
+    """This holds also when planning goes on, and beside the agent's own."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], "Plan A.", "Plan B."], mode="plan", system="Be kind.")
     run = await agent.run("plan", run=await agent.run("plan"))
@@ -79,7 +78,7 @@ async def test_the_plan_prompt_is_there_once_and_never_twice():
 
 
 async def test_the_plan_prompt_can_be_replaced():
-    """By another, not by none."""
+    """An empty prompt is refused."""
     shed = Shed()
     agent = shed.agent(["Plan."], mode="plan", plan_prompt="Think first.")
     await agent.run("plan")
@@ -100,7 +99,7 @@ async def test_plan_tools_chooses_among_what_only_reads():
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, ["peek"]), (["look"], [])])
 async def test_search_finds_only_tools_that_can_be_used_while_planning(shed, chosen, expected):
-    """Neither by a search nor by names, near ones, or the schema in an error."""
+    """Searches, exact names, similar names and the schema in an error do not show other tools."""
 
     @shed.catalog.tool(read_only=True, defer=True)
     def peek(hole: str) -> str:
@@ -132,7 +131,6 @@ async def test_search_finds_only_tools_that_can_be_used_while_planning(shed, cho
     ],
 )
 def test_plan_tools_that_cannot_be_used_are_refused(names, error, words):
-    """Where they are given."""
     with pytest.raises(error, match=words):
         Shed().agent([], plan_tools=names)
 
@@ -177,8 +175,7 @@ async def test_a_loaded_run_is_planned_again_in_the_agents_own_mode():
     assert (await agent.run("more", run=loaded)).status == "planned"
 
 
-async def test_what_was_approved_for_doing_is_not_done_while_planning():
-    """A run that waits, taken over by an agent that plans, stays with reading."""
+async def test_an_approved_call_is_denied_when_a_planning_agent_resumes_the_run():
     shed = Shed()
     shed.permissions = None
 
@@ -221,8 +218,7 @@ def test_a_tool_cannot_pass_for_the_one_that_ends_planning():
         Agent(ScriptedProvider([]), Dispatcher(catalog))
 
 
-async def test_a_tool_that_ends_planning_and_comes_later_does_not_count():
-    """The agent's own stays."""
+async def test_a_tool_added_later_does_not_replace_the_agents_exit_plan():
     shed = Shed()
     agent = shed.agent([[call("exit_plan", plan="Mine.")]], mode="plan")
 
@@ -254,7 +250,7 @@ async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
 
 
 async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
-    """Of two in one turn the first counts, and the model is told."""
+    """The first of two plans in one turn counts, and the model learns that."""
 
     class Strict:
         def after(self, call, result):
@@ -269,7 +265,7 @@ async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
     assert "handed over already" in results_of(run)[1].text
 
 
-async def test_an_answer_that_says_nothing_is_no_plan():
+async def test_an_answer_that_says_nothing_is_not_a_plan():
     """The run is stopped, and can go on."""
     agent = Shed().agent(["", "Plan."], mode="plan")
     run = await agent.run("plan")
@@ -295,7 +291,7 @@ async def test_a_name_does_not_make_a_tool_harmless():
 
 
 async def test_a_new_conversation_starts_in_the_agents_mode():
-    """Also in a session in which a plan was executed before."""
+    """This holds also in a session in which a plan was executed before."""
     agent = Shed().agent(["Plan.", "Done.", "Another plan."], mode="plan", session=Session())
     assert (await agent.execute(await agent.run("plan"))).status == "done"
     assert (await agent.run("something else")).status == "planned"
@@ -306,8 +302,8 @@ HANDED = [call("exit_plan", plan="Look."), call("exit_plan", plan="Burn.")]
 
 @pytest.mark.parametrize("plan", ["Look.", HANDED], ids=["text", "exit_plan"])
 @pytest.mark.parametrize("change", [None, "Burn.", "Look twice."], ids=["as it was", "a later one", "another"])
-async def test_what_the_host_was_shown_is_what_the_model_is_told(plan, change):
-    """A saved run is data. A plan that was changed in it is told as it was shown to the host."""
+async def test_the_model_receives_the_plan_that_the_host_was_shown(plan, change):
+    """A plan that was changed in the saved run is sent as it was shown to the host."""
     shed = Shed()
     agent = shed.agent([plan, "Done."], mode="plan")
     saved = json.loads((await agent.run("plan")).dumps())

@@ -60,8 +60,8 @@ async def test_a_denied_call_does_not_run_and_the_model_reads_why():
     assert "not today" in results_of(run)[0].text
 
 
-async def test_what_was_held_back_runs_in_order():
-    """Later changes wait for the first; each is asked about when its turn comes."""
+async def test_calls_that_were_held_back_run_in_order():
+    """Later changes wait for the first, and each of them needs its own approval."""
     shed = Shed()
     agent = shed.agent([[call("burn", wood="oak"), call("cut", wood="elm"), call("cut", wood="ash")], "Done."])
     run = await agent.run("go")
@@ -74,8 +74,8 @@ async def test_what_was_held_back_runs_in_order():
     assert (run.status, shed.done) == ("done", ["burn oak", "cut elm", "cut ash"])
 
 
-async def test_what_was_held_back_is_not_run_while_something_before_it_waits():
-    """A partial set of decisions keeps the rest waiting, and what stands behind it."""
+async def test_a_call_that_was_held_back_does_not_run_while_an_earlier_call_waits():
+    """Decisions about some of the requests leave the other requests waiting."""
     shed = Shed()
     agent = shed.agent(
         [
@@ -93,8 +93,8 @@ async def test_what_was_held_back_is_not_run_while_something_before_it_waits():
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_path):
-    """An approved call does the same. The second resume is told that it may have happened, and no person is asked."""
+async def test_a_call_that_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_path):
+    """An approved call runs once, too. The result of the second resume says that the call may have happened."""
     shed = Shed("auto")
     store = MemoryApprovals() if kind == "memory" else SQLiteApprovals(tmp_path / "work.approvals.sqlite")
     dispatcher = shed.dispatcher(Approvals(store))
@@ -110,7 +110,6 @@ async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_
 
 
 async def test_a_resume_without_decisions_changes_nothing():
-    """No person has answered yet."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")]])
     run = await agent.run("go")
@@ -119,7 +118,7 @@ async def test_a_resume_without_decisions_changes_nothing():
 
 
 async def test_decisions_about_something_else_are_refused_by_name():
-    """Nothing is run if any of them is unknown."""
+    """No call runs if any of the ids is unknown."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")]])
     run = await agent.run("go")
@@ -133,8 +132,7 @@ async def test_decisions_about_something_else_are_refused_by_name():
         await agent.resume(run, {run.requests[0].id: True})
 
 
-async def test_only_a_run_that_waits_is_resumed_and_it_takes_no_prompt():
-    """Everything else is told the way."""
+async def test_a_prompt_for_a_waiting_run_or_a_resume_of_a_finished_run_is_refused():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."])
     run = await agent.run("go")
@@ -145,8 +143,7 @@ async def test_only_a_run_that_waits_is_resumed_and_it_takes_no_prompt():
         await agent.resume(run, {})
 
 
-async def test_an_asker_answers_at_once():
-    """Then nothing pauses."""
+async def test_a_run_does_not_pause_if_an_asker_answers():
     shed = Shed()
     approvals = Approvals(ask=lambda request: True)
     run = await shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(approvals)).run("go")
@@ -178,8 +175,8 @@ async def test_a_request_that_was_answered_elsewhere_brings_what_came_of_it():
     assert (run.status, shed.done, results_of(run)[0].text) == ("done", ["cut oak"], "cut oak")
 
 
-async def test_a_request_that_has_expired_is_told_to_the_model():
-    """It was not run; the model may call again."""
+async def test_the_model_reads_that_a_request_has_expired():
+    """The call did not run, and the model may call again."""
     shed, now = Shed(), [1000.0]
     approvals = Approvals(expires_seconds=10, clock=lambda: now[0])
     agent = shed.agent([[call("cut", wood="oak")], "Too late."], dispatcher=shed.dispatcher(approvals))
@@ -216,7 +213,7 @@ async def test_changed_run_cannot_make_a_person_approve_another_call():
 
 
 async def test_a_sealed_request_travels_in_the_run():
-    """Without a store the request itself is what is answered."""
+    """If there is no store, the decision answers the request in the run."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(Approvals(key=KEY)))
     loaded = Run.loads((await agent.run("go")).dumps())
@@ -269,8 +266,8 @@ async def test_credentials_are_asked_for_and_given_with_the_answer(way):
     assert "sesame" not in run.dumps()
 
 
-async def test_resources_of_a_run_reach_every_call_of_it():
-    """From the prompt on, in sub-runs and in the execution of a plan as well."""
+async def test_resources_of_a_run_reach_all_its_calls():
+    """They reach calls after the prompt, in sub-runs and in the execution of a plan."""
     shed, used = Shed(), []
 
     @shed.catalog.tool(read_only=True)
@@ -307,8 +304,8 @@ async def test_a_halt_closes_what_still_waits():
     assert [result.kind for result in results_of(run)] == ["halted"] * 3
 
 
-async def test_nothing_is_let_run_after_a_halt():
-    """Also if it was cancelled before everything that waits was closed, and the run is resumed."""
+async def test_no_waiting_call_runs_after_a_halt():
+    """This holds also if the run was cancelled before its requests were closed, and is resumed."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("look", what="fire")]])
     paused = await agent.run("go")
@@ -382,8 +379,8 @@ async def test_a_request_that_a_tool_made_up_lets_nothing_run():
     assert results_of(run)[0].kind == "denied"
 
 
-async def test_what_was_held_back_behind_nothing_is_told():
-    """A saved run may hold what no run would: then nothing waits for ever."""
+async def test_a_call_held_back_without_an_earlier_waiting_call_is_cancelled():
+    """Only a saved run that was changed holds such a call."""
     shed = Shed()
     calls = [call("look", what="oak"), call("cut", wood="oak"), call("cut", wood="elm")]
     agent = shed.agent([calls, "Done."])

@@ -74,8 +74,7 @@ async def test_the_retries_of_all_calls_are_one_budget(station):
     assert result.retries == [USED_UP.format("3 retries")]
 
 
-async def test_a_budget_of_no_retries_lets_everything_be_tried_once(station):
-    """0 is a number like another."""
+async def test_a_budget_of_0_retries_allows_one_attempt_of_each_call(station):
     dispatcher, attempts = station
     script = [[call("weather", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=0)).run("go")
@@ -83,15 +82,14 @@ async def test_a_budget_of_no_retries_lets_everything_be_tried_once(station):
     assert results_of(run)[0].retries == [USED_UP.format("0 retries")]
 
 
-async def test_without_a_limit_only_the_policy_counts(station):
-    """None is no end."""
+async def test_only_the_retry_policy_limits_retries_if_the_budget_is_none(station):
     dispatcher, attempts = station
     script = [*([[call("weather", city="Oslo")]] * 30), "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=None)).run("go")
     assert (len(attempts), run.spent.retries) == (90, 60)
 
 
-async def test_unless_told_otherwise_a_run_retries_fifty_times(station):
+async def test_a_run_retries_fifty_times_by_default(station):
     """A model that keeps calling what does not work waits for it no longer than that."""
     dispatcher, attempts = station
     script = [*([[call("weather", city="Oslo")]] * 30), "No."]
@@ -99,7 +97,7 @@ async def test_unless_told_otherwise_a_run_retries_fifty_times(station):
     assert (len(attempts), run.spent.retries) == (80, 50)
 
 
-async def test_outside_of_a_run_there_is_no_such_budget(station):
+async def test_a_call_outside_of_a_run_has_no_retry_budget(station):
     """A call by hand has the dispatcher's policy alone, also after a run has ended."""
     dispatcher, _ = station
     await Agent(ScriptedProvider(["No."]), dispatcher, budget=Budget(retries=0)).run("go")
@@ -142,8 +140,7 @@ async def test_a_stream_takes_from_the_same_budget(station):
     assert (agent.last_run.spent.retries, left) == (1, [200])
 
 
-async def test_a_sub_run_takes_from_its_parents_budget(station):
-    """Both count as one run."""
+async def test_retries_of_a_sub_run_count_in_the_budget_of_its_parent(station):
     dispatcher, attempts = station
     script = [[call("think")], [call("weather", city="Oslo")], "No.", [call("weather", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=3)).run("go")
@@ -151,7 +148,7 @@ async def test_a_sub_run_takes_from_its_parents_budget(station):
 
 
 async def test_a_call_inside_a_tools_thread_takes_from_the_same_budget(station):
-    """Also if a dispatcher of the tool's own makes it, in a loop of its own."""
+    """This holds also if a dispatcher of the tool's own makes it, in a loop of its own."""
     dispatcher, attempts = station
     script = [[call("relay", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=1)).run("go")
@@ -170,7 +167,6 @@ async def test_a_pause_does_not_give_retries_back(station):
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, True, "3"])
-def test_a_budget_of_something_else_is_refused(retries):
-    """Where it is given."""
+def test_an_invalid_number_of_retries_is_refused(retries):
     with pytest.raises(ValueError, match="`retries` has to be a whole number, 0 or more, or None"):
         Budget(retries=retries)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("recorder_class", [Recorder, AsyncRecorder])
-async def test_a_run_is_told_from_its_start_to_its_end(recorder_class):
+async def test_hooks_receive_all_events_of_a_run_from_its_start_to_its_end(recorder_class):
     shed, recorder, session = Shed(), recorder_class(), Session(principal="ada")
     reply = Reply(message=AssistantMessage(text="Done."), stop="answer", usage=Usage(input_tokens=7, output_tokens=2))
     agent = shed.agent(
@@ -68,7 +68,7 @@ async def test_a_run_that_waits_ends_and_its_resume_starts_again():
     assert len(recorder.of(PromptReceived)) == 1
 
 
-async def test_a_word_between_turns_is_told_as_a_prompt():
+async def test_a_message_between_turns_causes_a_prompt_event():
     shed, recorder = Shed(), Recorder()
 
     def interrupt(request):
@@ -106,7 +106,7 @@ async def test_a_run_that_a_hook_keeps_from_starting_starts_and_ends():
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_cancelled_run_has_one_end_for_each_start(turns):
-    """Of the run, of the question to the model and of the calls, also while a listener is awaited."""
+    """The run, the request to the model and the calls have ends, also while a listener is awaited."""
     shed, recorder = Shed(), AsyncRecorder()
     agent = shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[recorder]))
     task = asyncio.ensure_future(agent.run("go"))
@@ -143,7 +143,7 @@ def answer(**turns):
     return [say] * 20
 
 
-async def test_a_sub_run_is_told_with_its_parent_and_its_call():
+async def test_the_events_of_a_sub_run_name_its_parent_and_its_call():
     shed, recorder = shed_with_helper(), Recorder()
     script = answer(go=[[call("help", "c1", task="sub")], "Fine."], sub=["An oak."])
     run = await shed.agent(script, dispatcher=shed.dispatcher(hooks=[recorder])).run("go")
@@ -169,7 +169,7 @@ async def test_a_sub_run_that_waits_ends_and_starts_again():
     assert sorted(recorder.starts) == sorted(call_id for call_id, _ in recorder.ends)
 
 
-async def test_a_summary_is_told_and_the_question_for_it_too():
+async def test_a_summary_and_the_request_for_it_cause_events():
     shed, recorder = Shed("bypass"), Recorder()
 
     @shed.catalog.tool

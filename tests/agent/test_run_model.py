@@ -60,16 +60,15 @@ async def test_a_budget_that_is_used_up_refuses():
     assert "the model cannot be asked: the budget of 30 tokens is used up" in results_of(agent_run)[1].text
 
 
-async def test_a_provider_that_fails_is_an_error_of_the_tool():
-    """The run goes on."""
+async def test_a_failure_of_the_provider_fails_the_tool_and_not_the_run():
     agent = make_agent(replying("", call("title")), ProviderError("overloaded"), replying("Done."))
     run = await agent.run("go")
     assert run.text == "Done."
     assert "the model did not answer: overloaded" in results_of(run)[0].text
 
 
-async def test_what_was_sampled_is_kept_with_the_call():
-    """A run that is done again asks no model, and has used the same."""
+async def test_a_sampled_answer_is_recorded_with_the_call():
+    """A replayed run asks no model and reports the same usage."""
     steps = CrashingSteps(Process())
     first = await run_with_steps(
         make_agent(replying("", call("title")), replying("Tea"), replying("Done.")),
@@ -84,8 +83,8 @@ async def test_what_was_sampled_is_kept_with_the_call():
     assert second.spent.usage == first.spent.usage
 
 
-async def test_without_an_agent_or_a_client_it_is_refused():
-    """The message says where it would work."""
+async def test_asking_a_model_without_an_agent_or_a_client_is_refused():
+    """The message says where the tool can run."""
     result = await Dispatcher(catalog).call("title", {})
     assert result.kind == "failed"
     assert "there is no model to ask: run the tool in an agent" in result.text

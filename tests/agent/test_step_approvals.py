@@ -31,8 +31,8 @@ pytestmark = pytest.mark.anyio
 # Approvals.
 
 
-async def test_grant_of_an_approval_holds_when_it_is_done_again(steps: CrashingSteps) -> None:
-    """A grant that a person gave with an approval is there again, so the next call does not ask."""
+async def test_a_grant_holds_when_the_run_is_replayed(steps: CrashingSteps) -> None:
+    """The next call does not ask, because the grant that came with the approval is there again."""
     shed = Shed("default")
     approvals = Approvals(MemoryApprovals())
 

@@ -366,8 +366,8 @@ async def _weigh(wood: str) -> str:
     return wood
 
 
-async def test_what_was_said_is_kept_with_the_reply(steps: CrashingSteps) -> None:
-    """What people say to a run is in the run that is done again, also if it was said after the answer."""
+async def test_messages_of_a_person_are_recorded_with_the_reply(steps: CrashingSteps) -> None:
+    """A replayed run has them too, also those that came after the answer."""
     shed = Shed("bypass")
 
     def speak(text: str) -> Callable[[Any], str]:
@@ -398,7 +398,7 @@ async def test_unread_words_of_a_saved_run_are_read_once(steps: CrashingSteps) -
 
 
 async def test_conversation_that_goes_on_has_other_keys(steps: CrashingSteps) -> None:
-    """With `Agent(steps=...)` a second prompt goes on with the numbers of the first, and both can be done again."""
+    """A second prompt with `Agent(steps=...)` continues the numbers of the first, and both can be replayed."""
     shed = Shed("bypass")
     script = [[call("cut", "t1", wood="oak")], "one", [call("cut", "t1", wood="ash")], "two"]
     start = Run(id="talk", status="stopped")
@@ -412,7 +412,7 @@ async def test_conversation_that_goes_on_has_other_keys(steps: CrashingSteps) ->
     assert shed.done == ["cut oak", "cut ash"]
 
 
-async def test_second_sub_run_of_a_call_has_its_own_keys(steps: CrashingSteps) -> None:
+async def test_two_sub_runs_of_one_call_are_recorded_under_different_keys(steps: CrashingSteps) -> None:
     """A call that starts one sub-run after the other gets both answers again."""
     calls = []
 

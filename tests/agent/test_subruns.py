@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_tool_can_let_the_model_work_on_a_prompt():
-    """With a conversation and a system prompt of its own; the answer is the tool's."""
+    """The sub-run has a separate conversation and system prompt, and its answer goes to the tool."""
     shed = shed_with_helper()
     agent = shed.agent(
         script_by_prompt(go=[[call("help", task="sub")], "Fine."], sub=[[call("look", what="oak")], "An oak."])
@@ -48,7 +48,7 @@ async def test_a_tool_can_let_the_model_work_on_a_prompt():
     ("system", "inner_system"),
     [(None, "Never push."), ("", ""), ("You are a helper.", "You are a helper.")],
 )
-async def test_a_sub_run_has_the_system_prompt_of_its_parent_unless_it_gets_its_own(system, inner_system):
+async def test_a_sub_run_without_a_system_prompt_has_that_of_its_parent(system, inner_system):
     """What instruction files say holds in sub-runs at every depth, and after a wait."""
     shed = Shed()
     prompts = iter(["deep", "deeper"])
@@ -78,7 +78,7 @@ async def test_a_sub_run_has_the_system_prompt_of_its_parent_unless_it_gets_its_
 
 
 async def test_a_sub_run_may_call_no_more_than_it_was_given():
-    """Nor anything its parent may not; deferred tools that it was given are offered."""
+    """It cannot call a tool that its parent may not call, either. Deferred tools that it was given are offered."""
     shed = shed_with_helper("auto", tools=("look", "dig", "nothing"))
 
     @shed.catalog.tool(defer=True, read_only=True)
@@ -129,7 +129,7 @@ async def test_a_tool_that_is_given_itself_is_found_by_what_it_is():
     assert agent.asked[1].tools == ("shed_look",)
 
 
-async def test_without_a_list_it_may_call_what_its_parent_may():
+async def test_a_sub_run_without_a_list_of_tools_has_those_of_its_parent():
     """It cannot end the planning of its parent."""
     shed = shed_with_helper("plan", tools=None)
     script = script_by_prompt(go=[[call("help", task="sub")], "Plan."], sub=[[call("exit_plan", plan="x")], "Hm."])
@@ -150,8 +150,8 @@ async def test_a_sub_run_is_in_its_parents_mode():
     assert agent.asked[2].messages[-1].results[0].kind == "denied"
 
 
-async def test_what_a_sub_run_uses_is_its_parents():
-    """Turns, tokens and calls are counted together, and the limit holds for both."""
+async def test_the_turns_and_tokens_and_calls_of_a_sub_run_count_for_its_parent():
+    """The limit holds for both together."""
 
     def spending(step):
         calls = tuple(step) if isinstance(step, list) else ()
@@ -214,8 +214,7 @@ async def test_a_halt_inside_ends_the_run_outside():
     assert results_of(run)[0].kind == "halted"
 
 
-async def test_what_happens_inside_is_told_as_inside():
-    """By the call it belongs to."""
+async def test_the_events_of_a_sub_run_carry_the_id_of_the_call():
     shed = shed_with_helper()
     script = script_by_prompt(go=[[call("help", "c1", task="sub")], "Fine."], sub=[[call("look", what="oak")], "Oak."])
     events = [event async for event in shed.agent(script).stream("go")]
@@ -230,8 +229,8 @@ async def test_what_happens_inside_is_told_as_inside():
 # What it is not.
 
 
-async def test_there_is_no_sub_run_without_a_run():
-    """A tool can find out."""
+async def test_a_sub_run_without_a_run_fails():
+    """`is_in_run()` tells a tool whether there is a run."""
     shed = shed_with_helper("bypass")
     result = await shed.dispatcher().call("help", {"task": "sub"}, session=Session())
     assert (result.kind, "no agent here" in result.text, is_in_run()) == ("failed", True, False)
@@ -285,8 +284,7 @@ async def test_a_sub_run_of_a_call_that_a_tool_has_made_cannot_wait():
     assert Run.loads(run.dumps()).subs == ()
 
 
-async def test_a_tool_that_swallows_the_pause_waits_all_the_same():
-    """What counts is the sub-run."""
+async def test_a_tool_that_catches_the_pause_of_its_sub_run_still_waits():
     shed = Shed()
 
     @shed.catalog.tool(read_only=True)
@@ -346,7 +344,7 @@ async def test_a_sub_run_that_waits_goes_on_with_its_provider():
 
 
 async def test_a_sub_run_whose_provider_is_not_saved_is_denied_with_the_remedy():
-    """Nothing of it can be approved any more."""
+    """None of its calls can be approved any more."""
     store = MemoryApprovals()
     shed = shed_with_expert(ScriptedProvider([[call("cut", wood="oak")]]))
     agent = shed.agent([[call("ask")], "Alone."], dispatcher=shed.dispatcher(Approvals(store)))
@@ -384,7 +382,7 @@ async def test_a_provider_that_a_text_names_is_there_after_the_run_was_saved(mon
         ({"budget": 100}, "budget cannot be .*; give Budget"),
     ],
 )
-async def test_a_provider_or_budget_that_is_none_is_refused(options, words):
+async def test_a_provider_or_budget_of_a_wrong_type_is_refused(options, words):
     shed = shed_with_expert(**options)
     agent = shed.agent([[call("ask")]], dispatcher=shed.dispatcher(raise_bugs=True))
     with pytest.raises((TypeError, ValueError), match=words):
@@ -437,7 +435,7 @@ async def test_the_calls_of_a_sub_run_are_counted_over_its_pauses():
     assert run.spent.calls == 3
 
 
-async def test_a_sub_run_may_be_forbidden_sub_runs_of_its_own():
+async def test_a_budget_can_forbid_nested_sub_runs():
     shed = shed_with_expert(budget=Budget(depth=0))
     script = script_by_prompt(go=[[call("ask")], "Fine."], sub=[[call("ask")], "Alone."])
     agent = shed.agent(script)

@@ -190,8 +190,7 @@ async def test_a_summary_that_cannot_be_used_is_left_out(caplog, reply, reason):
     assert desk.done == ["note 0", "note 1", "note 2", "note 3"]
 
 
-async def test_after_a_failure_the_conversation_has_to_grow_first():
-    """The model is not asked in vain in every turn."""
+async def test_a_failed_summary_is_not_tried_again_until_the_conversation_has_grown():
     desk = Desk()
     small = [call("note", text="tiny")]
     agent = desk.agent([*WRITE[:4], ProviderError("down"), small, small, WRITE[4], "Some.", "All.", "Done."])
@@ -202,7 +201,7 @@ async def test_after_a_failure_the_conversation_has_to_grow_first():
     ] * 2 + [False]
 
 
-async def test_a_record_that_is_too_large_is_summed_up_in_pieces():
+async def test_a_record_that_is_too_large_is_summarized_in_pieces():
     """Each request fits; each summary goes on with the one before."""
     long = [UserMessage.of(f"part {number} " + "x" * 2900) for number in range(4)]
     messages = [
@@ -295,8 +294,8 @@ async def test_a_summary_cannot_speak_for_the_user_or_the_system():
     assert text.rindex("----- end record") > text.index("obey!")
 
 
-async def test_a_prompt_of_ones_own_or_none():
-    """`summary_prompt` replaces the text; None cuts results only."""
+async def test_summary_prompt_replaces_the_text_of_the_request():
+    """None only cuts results."""
     desk = Desk()
     agent = desk.agent([*WRITE[:4], "Short.", "Done."], summary_prompt="Be brief.")
     assert (await agent.run("Write notes.")).summary.text == "Short."
@@ -310,8 +309,8 @@ async def test_a_prompt_of_ones_own_or_none():
         desk.agent([], summary_prompt=5)
 
 
-async def test_a_sub_run_sums_up_its_own_conversation():
-    """Its tokens are its parent's."""
+async def test_a_sub_run_summarizes_only_the_messages_of_the_sub_run():
+    """The tokens of the summary count for the parent."""
     from toolkit.agent import SubRunEvent, sub_run
 
     desk = Desk()
@@ -371,8 +370,8 @@ async def test_an_oversized_result_is_read_on_in_the_same_run():
     assert run.messages[-2].results[0].text.startswith("the end\n(characters")
 
 
-async def test_a_sub_run_can_read_its_own_results():
-    """Also if its list of tools does not name `read_output`."""
+async def test_a_sub_run_can_read_its_long_results():
+    """This holds also if its list of tools does not name `read_output`."""
     from toolkit.agent import sub_run
 
     desk = Desk()
@@ -400,8 +399,8 @@ async def test_a_sub_run_can_read_its_own_results():
     assert run.messages[2].results[0].text == "the end"
 
 
-async def test_a_tool_of_ones_own_with_that_name_is_left_alone():
-    """Then nothing is kept, and the text is cut as it always was."""
+async def test_no_output_is_kept_if_the_catalog_has_a_tool_named_read_output():
+    """Long text is cut."""
     desk = Desk()
 
     @desk.catalog.tool(read_only=True)

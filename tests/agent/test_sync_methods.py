@@ -18,8 +18,7 @@ from toolkit.dispatcher import Dispatcher
 from toolkit.providers import ScriptedProvider
 
 
-def test_run_sync_and_resume_sync():
-    """`call_many_sync`, `resume_sync`, `Agent.run_sync`, `Agent.resume_sync`."""
+def test_an_agent_runs_and_resumes_in_a_sync_program():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."])
     waiting = agent.run_sync("Cut some oak.")
@@ -28,8 +27,7 @@ def test_run_sync_and_resume_sync():
     assert (done.text, shed.done, agent.last_run) == ("Done.", ["cut oak"], done)
 
 
-def test_run_sync_continues_a_conversation():
-    """With the run, as `run` does."""
+def test_run_sync_continues_the_conversation_of_a_run():
     agent = Shed().agent(["Hello.", "Still here."])
     first = agent.run_sync("Hi.")
     assert agent.run_sync("And?", run=first).text == "Still here."

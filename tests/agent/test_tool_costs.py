@@ -85,8 +85,7 @@ async def test_a_call_that_costs_more_than_is_left_is_not_run_and_ends_the_run()
     assert [(result.kind, result.cost) for result in results_of(run)] == [("halted", 0.0)] * 2
 
 
-async def test_a_run_that_has_used_up_its_money_stops():
-    """As with the money for tokens."""
+async def test_a_run_stops_when_its_tools_have_used_up_its_money():
     studio = Studio()
     script = [[call("paint", what="a tree"), call("paint", what="a lake")], "Never."]
     run = await studio.agent(script, cost="0.50").run("go")
@@ -102,15 +101,14 @@ async def test_calls_that_run_together_do_not_share_what_is_left():
     assert sorted(result.kind for result in results_of(run)) == ["halted", "ok", "ok", "ok"]
 
 
-async def test_the_tools_of_a_sub_run_cost_its_parent():
-    """They have one budget."""
+async def test_the_cost_of_tools_in_a_sub_run_counts_for_its_parent():
     studio = Studio()
     script = [[call("commission")], [call("paint", what="a tree")], "Painted.", "Done."]
     run = await studio.agent(script, cost=1).run("go")
     assert (run.status, run.spent.tool_cost) == ("done", Decimal("0.25"))
 
 
-async def test_a_sub_run_with_a_budget_of_its_own_counts_in_both():
+async def test_the_cost_of_a_sub_run_counts_in_both_budgets():
     """The smaller budget refuses, and the parent goes on."""
     studio = Studio()
 
@@ -125,8 +123,8 @@ async def test_a_sub_run_with_a_budget_of_its_own_counts_in_both():
     assert "0.05 of the budget of 0.30 in money is left" in results_of(run)[0].text
 
 
-async def test_a_call_that_a_person_approves_is_counted_when_it_runs():
-    """Not when it is asked about, and not if too little is left by then."""
+async def test_an_approved_call_is_counted_when_it_runs():
+    """It is not counted when the person is asked, and does not run if too little money is left by then."""
     studio = Studio("default")
     agent = studio.agent([[call("paint", what="a tree"), call("paint", what="a lake")], "Never."], cost="0.40")
     run = await agent.run("go")

@@ -42,7 +42,6 @@ async def test_an_agent_that_is_gone_leaves_no_listeners(with_permissions):
 
 
 async def test_a_dispatcher_lives_as_long_as_its_agent():
-    """Its threads are the agent's."""
     done = []
 
     def cut(wood: str) -> str:
@@ -57,7 +56,7 @@ async def test_a_dispatcher_lives_as_long_as_its_agent():
 
 
 async def test_requests_are_in_the_dispatchers_own_store():
-    """Also where it was made with none."""
+    """This holds also where it was made with none."""
     shed = Shed()
     dispatcher = shed.dispatcher()
     run = await shed.agent([[call("cut", wood="oak")]], dispatcher=dispatcher).run("go")
@@ -84,8 +83,8 @@ async def test_rules_hold_for_the_agents_own_tools():
     assert (run.plan, "exit_plan" in agent.asked[0].tools) == ("Plan.", False)
 
 
-async def test_secrets_are_masked_in_what_a_run_keeps():
-    """By the dispatcher's rules, also in what a sub-run or a request says."""
+async def test_secrets_are_masked_in_a_saved_run():
+    """The rules of the dispatcher hold also for the texts of a sub-run and of a request."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(), redact=["oak"])
     agent = shed.agent([[call("look", what="oak"), call("cut", wood="oak")], "Done."], dispatcher=dispatcher)
@@ -97,13 +96,13 @@ async def test_secrets_are_masked_in_what_a_run_keeps():
 
 
 def test_a_toolbox_has_the_mode_of_its_dispatcher():
-    """Without permissions there is none."""
+    """The mode is None without permissions."""
     shed = Shed("bypass")
     assert Toolbox(shed.dispatcher(), with_own_tools(shed.catalog)).mode_of(None) == "bypass"
     assert Toolbox(Dispatcher(shed.catalog), shed.catalog).mode_of(None) is None
 
 
-def test_a_tool_that_cannot_be_described_is_summed_up_by_its_name():
+def test_a_tool_that_cannot_be_described_is_summarized_by_its_name():
     """What is wrong with it, its call says."""
     shed = Shed()
 
@@ -147,7 +146,7 @@ async def test_an_agent_with_a_tool_for_the_background_has_the_tools_that_read_a
 
 
 @pytest.mark.parametrize("own_names", [["job_output"], ["job_output", "job_stop"]])
-def test_tools_about_jobs_that_the_catalog_has_stay_its_own(own_names):
+def test_the_agent_does_not_replace_job_tools_of_the_catalog(own_names):
     """The agent adds only what is missing."""
 
     def build() -> str:
@@ -195,7 +194,7 @@ class CountingJudge(Judge):
 
 @pytest.mark.parametrize("output", [None, int])
 async def test_a_turn_with_the_same_tools_asks_about_none(output):
-    """However many tools there are: the first turn asks about each, and later ones about those that are called."""
+    """The first turn asks about each tool, and later turns only about those that are called."""
     shed, judge = Shed(), CountingJudge()
     shed.catalog.add(*(Tool.of(shed.catalog["look"].function).renamed(f"look_{number}") for number in range(50)))
     dispatcher = Dispatcher(shed.catalog, permissions=[shed.permissions, judge])

@@ -46,8 +46,8 @@ async def test_a_provider_that_reports_nothing_gets_an_estimate():
     assert run.usage.result_tokens["look"] >= 500
 
 
-async def test_a_run_that_goes_on_adds_to_its_parts():
-    """Also a run that was saved in between."""
+async def test_a_continued_run_adds_to_the_parts_of_its_usage():
+    """The run may have been saved in between."""
     shed = Shed()
     first = await shed.agent([reply(text="One.")]).run("go")
     second = await shed.agent([reply(call("look", what="oak " * 99)), reply(text="Two.")]).run(

@@ -27,8 +27,8 @@ def waiting_script():
 
 
 @pytest.mark.parametrize("way", ["here", "json"])
-async def test_what_waits_inside_waits_outside(way):
-    """The parent waits with the request of its sub-run; changes behind it are held back; everything runs in order."""
+async def test_a_run_waits_with_the_requests_of_its_sub_run(way):
+    """Changes after the call are held back, and all calls run in order."""
     shed, store = shed_with_helper(), MemoryApprovals()
     agent = shed.agent(waiting_script(), dispatcher=shed.dispatcher(Approvals(store)))
     run = await agent.run("go")
@@ -45,7 +45,7 @@ async def test_what_waits_inside_waits_outside(way):
 
 
 async def test_the_usage_of_a_sub_run_that_waited_is_counted_once():
-    """Before the pause, and after it."""
+    """The parts before and after the pause are added."""
 
     def spending(step):
         calls = tuple(step) if isinstance(step, list) else ()
@@ -95,7 +95,7 @@ async def test_two_deep():
     assert results_of(run)[0].text == "Passed on."
 
 
-async def test_a_halt_outside_closes_what_waits_inside():
+async def test_a_halt_closes_the_waiting_requests_of_a_sub_run():
     """The call cannot run later."""
     shed, store = shed_with_helper(), MemoryApprovals()
 
@@ -110,7 +110,7 @@ async def test_a_halt_outside_closes_what_waits_inside():
 
 
 async def test_a_sub_run_that_fails_after_its_pause_is_a_failed_call():
-    """The parent goes on."""
+    """The parent run goes on."""
     shed = shed_with_helper()
     script = script_by_prompt(
         go=[[call("help", task="sub")], "Alone."], sub=[[call("cut", wood="oak")], ProviderError("overloaded")]
@@ -122,7 +122,7 @@ async def test_a_sub_run_that_fails_after_its_pause_is_a_failed_call():
 
 
 async def test_a_sub_run_that_is_cancelled_after_its_pause_is_a_cancelled_call():
-    """And nothing of it waits any more."""
+    """Nothing of it waits any more."""
     shed = shed_with_helper()
     speaking = asyncio.Event()
 
@@ -159,8 +159,7 @@ async def test_a_call_that_was_approved_has_its_sub_run_too():
     assert (tools, run.status, shed.done) == (["help", "cut"], "done", ["cut oak"])
 
 
-async def test_what_a_sub_run_says_after_its_pause_leaves_like_any_result():
-    """Hooks see it with its tool and session, secrets are masked."""
+async def test_the_result_of_a_resumed_sub_run_passes_hooks_and_redaction():
     shed, results = shed_with_helper(), []
 
     class Diary:
@@ -180,7 +179,7 @@ async def test_what_a_sub_run_says_after_its_pause_leaves_like_any_result():
 
 
 @pytest.mark.parametrize("when", ["run", "resume"])
-async def test_what_waits_inside_a_run_that_is_cancelled_can_still_be_answered(when):
+async def test_a_waiting_request_of_a_cancelled_sub_run_can_still_be_answered(when):
     """A pause inside a cancellation is a pause, at every depth."""
     shed, digging = shed_with_helper(tools=("cut", "dig", "fetch")), asyncio.Event()
 

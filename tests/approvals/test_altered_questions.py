@@ -100,7 +100,7 @@ def shed(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "answers"), [(QUESTION, ANSWERS), (AUTH, {})], ids=["a question", "a request for credentials"]
 )
-async def test_an_answer_is_no_approval_of_a_call_that_was_never_approved(shed, fields, answers):
+async def test_an_answer_is_not_an_approval_of_a_call_that_was_never_approved(shed, fields, answers):
     """The person who answers is asked for approval, and sees the preview."""
     waiting = await shed.call("wipe")
     shed.edit(waiting.request.id, **fields)
@@ -149,7 +149,7 @@ async def test_the_approval_of_an_earlier_run_is_not_borrowed(shed):
     assert shed.ran == ["/home"]
 
 
-async def test_a_denied_request_or_one_that_waits_is_no_approval(shed):
+async def test_a_denied_request_or_one_that_waits_is_not_an_approval(shed):
     """Only an approval that was claimed counts, and a request does not prove itself."""
     other = await shed.call("wipe", id="c1")
     pending = await shed.call("wipe", id="c2")

@@ -137,7 +137,7 @@ INCONSISTENT = {
 @pytest.mark.parametrize("key", [None, KEY], ids=["without a key", "with a key"])
 @pytest.mark.parametrize("name", INCONSISTENT)
 async def test_a_record_that_shows_one_call_and_runs_another_is_refused(desk, name, key):
-    """With or without a key: nothing runs, and the one who answers learns why."""
+    """This holds with and without a key. The call does not run, and the person who answers learns why."""
     change, why = INCONSISTENT[name]
     request = await desk.ask("pay", {"to": "bob"}, key, session=Session(id="s"), principal="ada")
     desk.edit(request, change)
@@ -170,8 +170,8 @@ CONSISTENT = {
 
 
 @pytest.mark.parametrize("name", CONSISTENT)
-async def test_with_a_key_every_alteration_is_refused(desk, name):
-    """Also one that fits together: a decision, a claim or an outcome that was never made, or a new digest."""
+async def test_every_alteration_is_refused_if_there_is_a_key(desk, name):
+    """A decision, a claim or an outcome that was never made, or a new digest, is refused even if the record fits together."""
     request = await desk.ask("pay", {"to": "bob"}, KEY)
     desk.edit(request, lambda record: (CONSISTENT[name](record), desk.forge(record)))
     assert await desk.refusal(request.id, KEY) == "forged"
@@ -180,8 +180,8 @@ async def test_with_a_key_every_alteration_is_refused(desk, name):
     assert desk.ran == []
 
 
-async def test_without_a_key_a_forgery_that_fits_together_is_run(desk):
-    """What only a key can stop, as the documentation says."""
+async def test_a_consistent_forgery_runs_if_there_is_no_key(desk):
+    """The documentation says that only a key stops this."""
     request = await desk.ask("pay", {"to": "bob"})
     desk.edit(request, lambda record: (CONSISTENT["shown and run"](record), desk.forge(record)))
     await desk.dispatcher().resume(request.id, Decision.approve())
@@ -198,15 +198,14 @@ async def test_a_caller_who_gives_the_request_that_was_shown_gets_exactly_that(d
     assert desk.ran == []
 
 
-async def test_a_request_that_was_not_altered_is_taken_by_itself(desk):
-    """Masked as it left."""
+async def test_an_unaltered_masked_request_can_be_resumed_as_an_object(desk):
     request = await desk.ask("pay", {"to": "bob", "code": "1234"}, KEY)
     assert (await desk.dispatcher(KEY).resume(request, Decision.approve())).text == "paid bob"
     assert desk.ran == [("bob", 1, "1234")]
 
 
 @pytest.mark.parametrize("secret", ["red", "a", "[redacted]"])
-async def test_a_secret_that_looks_like_the_mask_is_no_alteration(desk, secret):
+async def test_a_secret_that_looks_like_the_mask_is_not_an_alteration(desk, secret):
     """Masked twice, it still shows the same request."""
     request = await desk.ask("pay", {"to": "barred", "code": secret})
     assert (await desk.dispatcher().resume(request, Decision.approve())).kind == "ok"
@@ -216,8 +215,8 @@ async def test_a_secret_that_looks_like_the_mask_is_no_alteration(desk, secret):
 # Previews.
 
 
-async def test_without_a_key_a_preview_that_was_altered_asks_again(desk):
-    """The preview is made again of what would run; the person sees the true one."""
+async def test_an_altered_preview_asks_again_if_there_is_no_key(desk):
+    """The preview is made again from the stored arguments, and the person sees the true one."""
     request = await desk.ask("mail", {"to": "mallory"})
     desk.edit(request, setting(preview="a letter to bob, at noon"))
     result = await desk.dispatcher().resume(request.id, Decision.approve())
@@ -243,7 +242,7 @@ async def test_preconditions_that_were_removed_ask_again(desk):
     assert desk.ran == []
 
 
-async def test_with_a_key_a_preview_that_was_altered_is_refused(desk):
+async def test_an_altered_preview_is_refused_if_there_is_a_key(desk):
     """The signature covers what was shown, so the preview is not made a second time."""
     request = await desk.ask("mail", {"to": "mallory"}, KEY)
     desk.edit(request, setting(preview="a letter to bob, at noon"))
@@ -253,8 +252,8 @@ async def test_with_a_key_a_preview_that_was_altered_is_refused(desk):
     assert (await desk.dispatcher(KEY).resume(second.id, Decision.approve())).kind == "ok"
 
 
-async def test_a_preview_that_differs_each_time_cannot_be_compared(desk):
-    """It would ask for ever."""
+async def test_a_preview_that_differs_each_time_is_not_compared(desk):
+    """Otherwise the call would ask for ever."""
     hours = iter(range(100))
 
     @desk.catalog.tool(destructive=True, preview=lambda arguments: f"{arguments['to']} {next(hours)}")
@@ -295,16 +294,14 @@ async def test_a_grant_permits_what_its_words_say(desk):
 
 
 @pytest.mark.parametrize(("key", "why"), [(None, "store"), (KEY, "store")])
-async def test_a_record_under_anothers_id_is_refused(desk, key, why):
-    """Swapped as it is."""
+async def test_a_record_stored_under_the_id_of_another_is_refused(desk, key, why):
     first, second = await desk.ask("pay", {"to": "bob"}, key), await desk.ask("pay", {"to": "eve"}, key)
     desk.edit(first, lambda record: None, id=second.id)
     assert await desk.refusal(second.id, key) == why
     assert desk.ran == []
 
 
-async def test_with_a_key_a_record_under_anothers_name_is_refused(desk):
-    """Swapped with its id changed."""
+async def test_a_record_with_the_changed_id_of_another_is_refused_if_there_is_a_key(desk):
     first, second = await desk.ask("pay", {"to": "bob"}, KEY), await desk.ask("pay", {"to": "eve"}, KEY)
     desk.edit(first, setting(id=second.id), id=second.id)
     assert await desk.refusal(second.id, KEY) == "forged"
@@ -341,14 +338,14 @@ async def test_an_outcome_that_was_altered_is_not_reported(desk):
 
 
 async def test_a_key_can_be_replaced_while_requests_wait(desk):
-    """The first signs, all verify."""
+    """The first key signs, and all keys verify."""
     request = await desk.ask("pay", {"to": "bob"}, KEY)
     assert await desk.refusal(request.id, NEW) == "forged"
     assert (await desk.dispatcher([NEW, KEY]).resume(request.id, Decision.approve())).kind == "ok"
     assert Approvals(SQLiteApprovals(desk.path), key=NEW).store.get(request.id).state == "done"
 
 
-async def test_what_was_kept_without_a_key_is_refused_with_one(desk):
+async def test_a_request_stored_without_a_key_is_refused_once_there_is_a_key(desk):
     """Another program could have written it."""
     request = await desk.ask("pay", {"to": "bob"})
     assert await desk.refusal(request.id, KEY) == "forged"

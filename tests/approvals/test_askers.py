@@ -56,30 +56,28 @@ def test_each_answer_is_what_it_says(text, decision):
 
 
 @given(st.text())
-def test_nothing_but_a_yes_approves(text):
+def test_only_y_or_yes_approves_a_request(text):
     decision, _ = answer_prompt(text)
     words = {line.strip().lower() for line in re.split(r"\n|\r\n?", text)}
     assert not decision.approved or words & {"y", "yes"}
 
 
-def test_what_is_not_understood_is_said():
-    """With the answers that are."""
+def test_the_prompt_names_the_valid_answers_after_an_invalid_one():
     assert (
         "'m\\\\x1b' is not an answer; the answers are: y, yes, n, no, q, quit, e, edit"
         in answer_prompt("m\x1b\ny\n")[1]
     )
 
 
-def test_a_decision_is_made_for_the_principal_who_asked():
-    """The dispatcher refuses any other."""
+def test_a_decision_names_the_principal_of_the_request():
+    """The dispatcher refuses a decision for any other."""
     decisions = [
         answer_prompt(text, request(principal="bob", grants=(TOOL,)))[0] for text in ("y\n", "n\n", "a\n1\n", "")
     ]
     assert [decision.principal for decision in decisions] == ["bob"] * 4
 
 
-def test_grants_are_shown_in_words():
-    """Before one is given."""
+def test_the_prompt_describes_the_grants_before_one_is_given():
     output = answer_prompt("a\n\nq\n", request(grants=(TOOL, FOLDER, COMMAND)))[1]
     assert "  1  every call of `write`, for the rest of the session\n" in output
     assert "  2  everything under /src, for the rest of the session\n" in output
@@ -97,15 +95,15 @@ def test_grants_are_shown_in_words():
     ],
     ids=["no grants", "cut preview", "cut arguments"],
 )
-def test_always_is_not_offered_for_what_was_not_shown_whole(question):
-    """Nor where there is nothing to grant; the word is no answer then."""
+def test_always_is_not_offered_without_a_grant_or_for_a_request_that_was_cut(question):
+    """The word is not a valid answer then."""
     decision, output = answer_prompt("a\n1\n", question)
     assert decision == Decision.deny("no answer came", by="ada")
     assert "lways" not in output
 
 
 def test_everything_that_matters_is_shown():
-    """Who asks, why, with what, what was mended, what it would do, and until when."""
+    """These are the caller, the reason, the arguments, the repairs, the preview and the time limit."""
     question = request(
         asked_by=("rule `write`", "mode `default`"),
         repairs=('path: "x" for ["x"]',),
@@ -154,8 +152,7 @@ def test_a_request_for_credentials_shows_whose_and_where():
     assert "credentials of: x\n" in answer_prompt("y\n", request(auth=AuthRequest(provider="x")))[1]
 
 
-def test_no_foreign_text_reaches_the_terminal_raw():
-    """Wherever it stands."""
+def test_foreign_text_in_any_field_is_escaped_for_the_terminal():
     grant = Grant(tool=HOSTILE, scope="tool", shown=HOSTILE)
     question = request(
         tool=HOSTILE,
@@ -202,7 +199,7 @@ def test_edited_arguments_are_approved():
     ],
 )
 def test_arguments_that_cannot_be_used_are_asked_for_again(text, words):
-    """With what is wrong; what was typed is not lost."""
+    """The prompt says what is wrong and keeps the typed text."""
     drafts = []
 
     def edit(draft):
@@ -215,15 +212,15 @@ def test_arguments_that_cannot_be_used_are_asked_for_again(text, words):
     assert drafts[1] == (drafts[0] if words == "nothing was changed" else text)
 
 
-def test_one_and_true_are_not_the_same_arguments():
-    """Python's equality is not JSON's."""
+def test_editing_1_to_true_changes_the_arguments():
+    """Python counts the two as equal, and JSON does not."""
     decision, _ = answer_prompt("e\n", request(arguments={"force": 1}), edit=lambda text: '{"force": true}')
     assert decision.arguments == {"force": True}
     assert decision.arguments["force"] is True
 
 
-def test_what_an_editor_would_hide_is_escaped_in_it():
-    """The text is JSON, and JSON has codes for it."""
+def test_invisible_characters_are_escaped_in_the_editor():
+    """The text is JSON, which has escapes for them."""
     drafts = []
     answer_prompt("e\nq\n", request(arguments={"a": "\u202eé"}), edit=lambda text: drafts.append(text) or text)
     answer_prompt("e\nq\n", request(arguments={"a": "é"}), edit=lambda text: drafts.append(text) or text)
@@ -252,14 +249,13 @@ def test_the_editor_gets_a_private_file(tmp_path):
     ("environment", "words"),
     [({}, "no editor is known"), ({"EDITOR": "false"}, "the editor ended with 1"), ({"EDITOR": "'"}, "No closing")],
 )
-def test_an_editor_that_fails_changes_nothing(environment, words):
-    """And says so."""
+def test_an_editor_that_fails_is_an_error(environment, words):
     with pytest.raises(ValueError, match=words):
         run_editor("{}", io.StringIO(), io.StringIO(), environment=environment)
 
 
-def test_an_editor_that_is_not_there_is_said():
-    """And the person is asked again."""
+def test_the_prompt_says_that_the_editor_is_missing():
+    """It asks the person again."""
 
     def edit(text):
         return run_editor(text, io.StringIO(), io.StringIO(), environment={"EDITOR": "/no/such/editor"})
@@ -290,7 +286,7 @@ def test_expired_request_is_not_asked():
     assert (decision, output) == (None, "")
 
 
-def test_much_time_is_not_spoken_of():
+def test_a_long_time_to_answer_is_not_mentioned():
     """A person who is asked now need not know that they could answer tomorrow."""
     assert "can be answered for" not in answer_prompt("q\n", request(expires_at=1000.0 + 86_400))[1]
 
@@ -312,8 +308,8 @@ def test_colours_are_for_terminals(colour, is_coloured):
     assert ("\x1b" in output) is is_coloured
 
 
-def test_only_a_diff_is_coloured():
-    """A list of points is not one."""
+def test_a_preview_that_is_not_a_diff_has_no_colour():
+    """Lines of a list begin with a dash, too."""
     assert "| - a point\n" in answer_prompt("q\n", request(preview="- a point"), colour=True)[1]
 
 

@@ -52,7 +52,7 @@ async def test_a_session_grant_ends_with_the_description_of_a_foreign_tool(origi
 
 
 @pytest.mark.parametrize("origin", ["mcp:shed", "dist:carpentry"])
-async def test_an_open_request_cannot_be_answered_for_a_tool_that_is_described_anew(origin):
+async def test_an_open_request_cannot_be_answered_for_a_tool_with_a_new_description(origin):
     """The person who answers has read another description."""
     server = Server(origin, destructive=True)
     request = (await server.dispatcher("Cut wood.").call("cut", {"wood": "pine"})).request

@@ -18,8 +18,7 @@ from ..properties.values import json_values
 
 
 @given(json_values())
-def test_a_value_shows_itself(value):
-    """Nothing is masked, nothing differs."""
+def test_a_value_equals_itself_without_masks(value):
     assert equals_except_masks(value, value)
 
 

@@ -111,7 +111,7 @@ def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_don
 @given(damage_done=DAMAGE)
 @example(damage_done=(0, b""))
 def test_a_dispatcher_whose_file_is_damaged_answers_or_says_so(sound, damage_done):
-    """Of a damaged record it may say that it was altered; a call has a result."""
+    """It may say that a damaged record was altered. A call always has a result."""
     path, names = damage(sound, *damage_done)
 
     async def use():
@@ -127,7 +127,7 @@ def test_a_dispatcher_whose_file_is_damaged_answers_or_says_so(sound, damage_don
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_schema_that_is_no_text_any_more_is_a_damaged_file(sound, use):
+def test_a_schema_that_is_not_text_any_more_is_a_damaged_file(sound, use):
     """SQLite's own message cannot be decoded then; the store still says what is wrong, and the remedy."""
     path, names = sound
     copy = path.with_name("schema.db")

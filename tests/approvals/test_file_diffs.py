@@ -70,15 +70,14 @@ def test_a_diff_has_its_place_in_the_file():
     assert diff == expected
 
 
-def test_a_new_and_a_removed_file_say_so():
-    """As every diff does."""
+def test_a_diff_shows_a_new_or_removed_file_as_dev_null():
     assert render_diff(None, b"a\nb\n", "f") == "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"
     assert render_diff(b"a\nb\n", None, "f") == "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
     assert "no change: f is not there" in render_diff(None, None, "f")
     assert "no change: f has this content already" in render_diff(b"a", b"a", "f")
 
 
-def test_a_missing_newline_at_the_end_is_said():
+def test_a_diff_mentions_a_missing_newline_at_the_end():
     """It is a change that no line would show."""
     assert render_diff(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
 
@@ -92,14 +91,13 @@ def test_a_missing_newline_at_the_end_is_said():
         (b"a", b"b\r\n", ""),
     ],
 )
-def test_changed_line_endings_are_said(old, new, words):
-    """Before the diff that they make so long."""
+def test_a_diff_mentions_changed_line_endings(old, new, words):
+    """The note stands before the diff, which they make long."""
     assert render_diff(old, new, "f").startswith(f"{words}--- a/f\n")
 
 
 @pytest.mark.parametrize("content", [b"\x00\x01", b"\xff\xfe", b"x" * 3_000_000], ids=["null", "not UTF-8", "large"])
-def test_what_is_no_text_is_described(content):
-    """Its size and digest can be compared."""
+def test_binary_content_is_described_by_its_size_and_digest(content):
     diff = render_diff(content, b"text\n", "f")
     assert f"{len(content):,} bytes (sha256 {hashlib.sha256(content).hexdigest()}) before" in diff
     assert "5 bytes" in diff
@@ -140,8 +138,8 @@ def condition(path, content):
     return Precondition(path=str(path), sha256=None if content is None else hashlib.sha256(content).hexdigest())
 
 
-def test_what_is_as_it_was_holds(tmp_path):
-    """A file with its content, and one that is still not there."""
+def test_preconditions_of_unchanged_paths_hold(tmp_path):
+    """One path has a file with its content, and the other has no file."""
     root = tmp_path.resolve()
     (root / "file").write_bytes(b"content")
     assert find_changed_paths([condition(root / "file", b"content"), condition(root / "none", None)]) == []
@@ -176,8 +174,8 @@ def move_behind_link(path):
 
 
 @pytest.mark.parametrize("change", [change_content, remove_file, make_link, make_folder, make_pipe, move_behind_link])
-def test_what_is_not_as_it_was_is_named(tmp_path, change):
-    """Nothing is followed, nothing blocks, and what cannot be read has changed."""
+def test_a_changed_path_is_named(tmp_path, change):
+    """The check follows no link and does not block, and a file that cannot be read counts as changed."""
     path = tmp_path.resolve() / "folder" / "file"
     path.parent.mkdir()
     path.write_bytes(b"content")

@@ -301,7 +301,7 @@ async def test_a_cancelled_call_withdraws_no_request_that_another_one_has(releas
 
 
 async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_hangs(release):
-    """Neither for the claim nor for the request to be withdrawn after it."""
+    """It waits neither for the claim nor for the withdrawal of the request."""
     mill = Mill(release, ask=lambda request: True, cleanup_seconds=LATE)
     mill.store.hangs_in = {"settle"}
     result = await mill.call(timeout_seconds=SOON)
@@ -312,8 +312,8 @@ async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_ha
     mill.dispatcher.close()
 
 
-async def test_a_locked_database_stalls_neither_the_call_nor_the_event_loop(tmp_path, release):
-    """Another program holds the file; a call that is cancelled or out of time does not wait for it in the loop."""
+async def test_a_locked_database_does_not_stall_a_call_or_the_event_loop(tmp_path, release):
+    """Another program holds the file, and a call that is cancelled or out of time does not wait for it in the loop."""
     store = SQLiteApprovals(tmp_path / "work.approvals.sqlite", timeout_seconds=2.0)
     mill = Mill(release, store=store)
     request = await mill.ask()
@@ -359,7 +359,7 @@ async def advance(coroutine, is_reached):
 
 
 async def test_a_call_that_is_closed_leaves_its_outcome_to_a_thread(release):
-    """Nothing can be awaited there, and the event loop is not stalled."""
+    """A closed coroutine cannot await, and the event loop is not stalled."""
     mill, go = Mill(release), asyncio.Event()
 
     @mill.catalog.tool(destructive=True)
@@ -377,8 +377,8 @@ async def test_a_call_that_is_closed_leaves_its_outcome_to_a_thread(release):
     mill.dispatcher.close()
 
 
-async def test_a_store_that_hangs_for_ever_holds_up_neither_other_work_nor_later_calls(release):
-    """Its threads are its own, and a call that gets none says which operations hold them."""
+async def test_a_store_that_hangs_does_not_hold_up_other_work_or_later_calls(release):
+    """The store has threads that nothing else uses, and a call that gets none names the operations that hold them."""
     mill = Mill(release, cleanup_seconds=0)
 
     @mill.catalog.tool(read_only=True)

@@ -107,8 +107,7 @@ def test_canonical_arguments_do_not_depend_on_order_or_on_defaults_being_written
 
 
 @given(arguments, arguments)
-def test_different_arguments_have_different_digests(first, second):
-    """And equal ones the same."""
+def test_two_calls_have_the_same_digest_if_and_only_if_their_arguments_are_equal(first, second):
     forms = [{"pieces": 1, **values} for values in (first, second)]
     digests = [digest_of_call("i", canonical_arguments(BASE, BASE.check(form), form), "s", "p") for form in forms]
     assert (digests[0] == digests[1]) == (forms[0] == forms[1])
@@ -130,7 +129,6 @@ def test_a_default_that_has_no_json_form_is_left_to_the_function():
 
 
 def test_a_tool_keeps_its_identity_in_a_catalog():
-    """And under an alias of it."""
     catalog = Catalog()
     catalog.add(BASE)
     tool = catalog.get("cut")

@@ -56,7 +56,7 @@ def test_kill_at_a_random_line_repeats_no_effect_and_loses_none(tmp_path, url):
 
 
 @pytest.mark.long
-def test_after_a_kill_at_any_step_the_next_process_reports_what_happened(tmp_path, url):
+def test_the_next_process_reports_what_happened_after_a_kill_at_any_step(tmp_path, url):
     """Before the claim the call runs. After it the outcome is unknown, or the call may run again. A stored outcome is reported."""
     outcomes = rounds("points", tmp_path, *url)
     assert all(outcome["second"] is None for outcome in outcomes)
@@ -69,8 +69,8 @@ def test_after_a_kill_at_any_step_the_next_process_reports_what_happened(tmp_pat
 
 
 @pytest.mark.long
-def test_of_four_processes_that_resume_at_once_one_runs(tmp_path, url):
-    """The others are told that it was answered, or runs."""
+def test_only_one_of_four_processes_that_resume_a_call_at_once_runs_it(tmp_path, url):
+    """The others learn that the request was answered or is running."""
     for outcome in rounds("race", tmp_path, 5, *url):
         whys = [answer["why"] for answer in outcome["answers"]]
         assert (whys.count(None), outcome["effects"]) == (1, 1), outcome

@@ -74,7 +74,7 @@ def test_ten_thousand_large_results_stay_within_the_limit():
     assert sum(PackedRecord(store.get(str(number))).size for number in numbers) <= 1_000_000
 
 
-def test_what_waits_or_runs_is_never_forgotten_for_room():
+def test_waiting_and_running_requests_are_never_dropped_for_room():
     """A new request is refused instead, and the error names the option."""
     store = MemoryApprovals(max_bytes=250_000)
     store.add(record("waits", arguments={"text": LARGE}))
@@ -109,8 +109,7 @@ def test_used_requests_that_travel_are_remembered_without_their_outcomes():
     assert not store.settle("0", Settlement("claimed", by=None, owner="me", now=NOW))
 
 
-def test_a_limit_of_nothing_is_refused():
-    """It would be a mistake."""
+def test_a_limit_of_0_bytes_is_refused():
     with pytest.raises(ValueError, match="max_bytes has to be at least 1, got 0"):
         MemoryApprovals(max_bytes=0)
 
@@ -158,8 +157,7 @@ def test_a_signed_record_that_was_shortened_still_has_its_signature():
 
 
 @pytest.mark.anyio
-async def test_a_second_answer_is_told_the_outcome_of_a_large_call():
-    """Through a dispatcher, as it was before."""
+async def test_a_second_answer_receives_the_outcome_of_a_call_with_large_output():
     catalog = Catalog()
 
     @catalog.tool(max_chars=len(LARGE))

@@ -23,8 +23,7 @@ def test_memory_does_not_block_and_a_file_does(tmp_path):
 
 
 @pytest.mark.parametrize("over", ["denied", "done", "expired"])
-def test_a_full_memory_forgets_what_is_over_oldest_first(over):
-    """And nothing else."""
+def test_a_full_memory_drops_the_oldest_answered_or_expired_request(over):
     store = MemoryApprovals(size=3)
     for name in ("waits", "first", "second"):
         store.add(record(id=name, expires_at=NOW + 1 if over == "expired" and name != "waits" else None))
@@ -38,8 +37,8 @@ def test_a_full_memory_forgets_what_is_over_oldest_first(over):
     assert [name for name in ("waits", "first", "second", "new") if store.get(name)] == ["waits", "second", "new"]
 
 
-def test_a_memory_full_of_open_questions_takes_no_more():
-    """Nothing that waits or runs is lost in silence."""
+def test_a_memory_full_of_open_requests_refuses_a_new_one():
+    """No request that waits or runs is lost."""
     store = MemoryApprovals(size=2)
     store.add(record(id="waits"))
     store.add(record(id="runs"))
@@ -75,8 +74,7 @@ def test_a_memory_forgets_for_good_what_expired_and_was_used():
     assert store.purge(before=NOW + 11) == 1
 
 
-def test_a_memory_without_room_is_refused():
-    """It would be a mistake."""
+def test_a_memory_of_size_0_is_refused():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         MemoryApprovals(size=0)
 

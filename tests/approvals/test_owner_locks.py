@@ -66,13 +66,12 @@ def store(open_store):
 
 
 @pytest.mark.parametrize("text", ["", "me", "the dead", ELSEWHERE + "0"])
-def test_what_is_not_the_name_of_a_process_cannot_be_judged(store, text):
-    """Neither alive nor dead."""
+def test_an_owner_that_names_no_process_is_not_known_to_be_alive_or_dead(store, text):
     assert store.is_owner_alive(text) is None
 
 
-def test_a_process_is_seen_from_its_first_claim_on(store, open_store):
-    """By any store on the same database, until it gives the lock up."""
+def test_a_process_is_known_to_be_alive_from_its_first_claim(store, open_store):
+    """Any store on the same database knows it until the process releases the lock."""
     observer = open_store(lost_seconds=0)
     assert observer.is_owner_alive(owner()) is False
     assert claim(store)
@@ -128,8 +127,8 @@ def test_two_stores_of_one_process_hold_the_same_lock(store, open_store):
     assert observer.is_owner_alive(owner()) is True
 
 
-def test_a_store_that_is_forgotten_gives_its_lock_up(postgres_url, store, open_store):
-    """Its thread ends with it."""
+def test_a_store_that_is_garbage_collected_releases_its_lock(postgres_url, store, open_store):
+    """Its thread ends, too."""
     forgotten = PostgresApprovals(postgres_url)
     assert claim(forgotten)
     thread = forgotten._owner_lock._keeper._thread
@@ -191,7 +190,7 @@ class Answers:
         return self._rows.pop(0)
 
 
-def test_the_time_begins_anew_when_the_server_was_restarted():
+def test_the_time_begins_again_when_the_server_was_restarted():
     """The owner may have lost its connection at the same moment, and has to be given time to come back."""
     first = datetime(2030, 1, 1)
     second = first + timedelta(seconds=1)
@@ -215,7 +214,7 @@ def wait_until_dead(store, text):
 
 @pytest.mark.long
 def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
-    """Though it is on another machine, whose processes cannot be seen."""
+    """The process may be on another machine."""
     with running("claim", postgres_url, "one") as process:
         theirs, is_settled = line(process).split()
         assert (is_settled, is_alive(theirs)) == ("True", None)

@@ -47,14 +47,13 @@ class Elsewhere:
         ({"key": KEY, "expires_seconds": None}, "have to expire"),
     ],
 )
-def test_options_are_checked_where_they_are_given(options, words):
-    """With the remedy."""
+def test_an_invalid_option_is_refused_with_the_remedy(options, words):
     with pytest.raises(ValueError, match=words):
         Approvals(**options)
 
 
 @pytest.mark.parametrize("ask", ["yes", 5])
-def test_what_cannot_be_asked_is_refused(ask):
+def test_an_asker_that_is_not_a_function_is_refused(ask):
     """The refusal comes before a call waits for an answer."""
     with pytest.raises(TypeError, match="function of the request"):
         Approvals(ask=ask)
@@ -68,13 +67,12 @@ def test_sealed_request_is_not_stored():
     assert approvals.store.get(REQUEST.id) is None
 
 
-def test_without_a_key_nothing_is_sealed():
-    """The remedy is a key."""
+def test_sealing_a_request_without_a_key_is_refused():
     with pytest.raises(ValueError, match="no key to seal requests with"):
         Approvals().sealed(RECORD)
 
 
-def test_what_may_not_be_shown_cannot_travel():
+def test_a_request_with_masked_arguments_cannot_be_sealed():
     """A masked argument would run as its mask."""
     record = Record(request=REQUEST, arguments={"a": "the secret"}, identity="i")
     with pytest.raises(ApprovalError, match="give Approvals a store") as caught:
@@ -83,7 +81,7 @@ def test_what_may_not_be_shown_cannot_travel():
     assert "the secret" not in str(caught.value)
 
 
-def test_of_the_lost_requests_the_newest_are_remembered():
+def test_only_the_newest_lost_requests_are_remembered():
     """A store that fails for months does not fill the memory."""
     names = NewestItems(3)
     for name in "abcd":
@@ -94,7 +92,7 @@ def test_of_the_lost_requests_the_newest_are_remembered():
 
 
 def test_a_used_sealed_request_is_remembered_until_it_expires():
-    """However many come after it."""
+    """This holds even if many other requests follow."""
     approvals = Approvals(key=KEY)
     approvals.store._size = 2  # noqa: SLF001 -- ten thousand requests would take long
     approvals.store.add(RECORD)
@@ -154,8 +152,7 @@ class Odd:
 
 
 @pytest.mark.parametrize("answer", ["yes", 1, True, object()])
-async def test_what_is_no_decision_is_not_taken_for_one(answer):
-    """Least of all for a yes."""
+async def test_an_answer_that_is_not_a_decision_is_refused(answer):
     with pytest.raises(TypeError, match="has to return a Decision or None"):
         await Approvals(ask=Odd(answer)).answer(REQUEST, Elsewhere())
 
@@ -172,8 +169,7 @@ async def test_what_is_no_decision_is_not_taken_for_one(answer):
         ({"ask": 5}, "a function of the request"),
     ],
 )
-def test_options_of_the_wrong_type_are_refused(options, words):
-    """Where they are given, and not when the first person is asked."""
+def test_an_option_of_a_wrong_type_is_refused(options, words):
     with pytest.raises(TypeError, match=words):
         Approvals(**options)
 

@@ -72,8 +72,7 @@ def cut_all(raw):
 
 
 @pytest.mark.parametrize("url", ["", "approvals.sqlite", "sqlite:///a", "mysql://h/a", None, b"postgresql://h/a"])
-def test_an_address_of_something_else_is_refused(url):
-    """With the form that it should have."""
+def test_the_address_of_another_database_is_refused_with_the_right_form(url):
     with pytest.raises(ValueError, match="begins with postgresql://"):
         PostgresApprovals(url)
 
@@ -118,8 +117,8 @@ def test_the_forms_of_an_address_that_others_use_will_do(postgres_schema_url, op
     assert other.get("one") == record("one")
 
 
-def test_the_password_is_shown_nowhere(postgres_server, store):
-    """Neither by the store nor by its address."""
+def test_the_password_is_not_shown(postgres_server, store):
+    """The repr of the store and its address leave it out."""
     assert postgres_server.password not in f"{store!r} {store.place}"
     assert store.place.startswith("postgresql://toolkit@127.0.0.1:")
 
@@ -132,14 +131,12 @@ def test_the_password_is_shown_nowhere(postgres_server, store):
         ({"lost_seconds": "5"}, "a number"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(option, problem):
-    """Before a connection is tried."""
+def test_an_invalid_option_is_refused_before_connecting(option, problem):
     with pytest.raises((TypeError, ValueError), match=problem):
         PostgresApprovals("postgresql://127.0.0.1:1/a", **option)
 
 
-def test_without_the_package_the_error_says_what_to_install(monkeypatch):
-    """It belongs to an extra."""
+def test_the_error_names_the_extra_if_the_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ToolkitError, match=r"extra `durable`; run pip install '\.\[durable\]'"):
         PostgresApprovals("postgresql://h/a")
@@ -180,8 +177,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("build", "problem"), REFUSALS, ids=[build.__name__ for build, _ in REFUSALS])
-def test_what_the_server_refuses_is_said_at_once_with_the_remedy(postgres_server, build, problem):
-    """Nothing is tried twice, the database is named, and the password is not."""
+def test_a_refusal_of_the_server_is_reported_at_once_with_the_remedy(postgres_server, build, problem):
+    """The store does not try again. The message names the database and does not show the password."""
     # The schema `public` belongs to the owner of the database, and others may not create tables there.
     url = build(postgres_server, "postgres")
     with pytest.raises(ApprovalError, match=problem) as caught:
@@ -212,7 +209,7 @@ def test_a_table_that_the_user_may_only_read_is_read(postgres_server, postgres_s
 
 
 def test_a_request_that_others_hold_for_too_long_is_an_error_that_says_so(postgres_schema_url, open_store, store, raw):
-    """After the time that was given for it, and nothing has changed."""
+    """The error comes after the given time, and the record is unchanged."""
     hasty = open_store(postgres_schema_url, timeout_seconds=0.05)
     with raw.transaction():
         raw.execute("SELECT * FROM toolkit_approvals FOR UPDATE")
@@ -225,8 +222,7 @@ def test_a_request_that_others_hold_for_too_long_is_an_error_that_says_so(postgr
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:s3cret@127.0.0.1:1/a", "postgresql:///a?host=/nowhere"])
-def test_a_server_that_stays_away_is_an_error_that_says_how_long(url):
-    """And what to look at."""
+def test_an_unreachable_server_is_an_error_with_the_seconds_and_a_remedy(url):
     with pytest.raises(ApprovalError, match=r"has been away for 0\.05 s: .*check that the server runs") as caught:
         PostgresApprovals(url, timeout_seconds=0.05)
     assert caught.value.why == "store"
@@ -274,10 +270,10 @@ def test_a_change_that_is_cut_at_its_commit_is_made_once(
     }.get(action, lambda: store.get("two") == new)()
 
 
-def test_of_two_identical_claims_one_counts_although_the_server_was_away(
+def test_only_one_of_two_identical_claims_counts_if_the_connection_was_cut(
     postgres_server, postgres_schema_url, open_store, store
 ):
-    """The claim that was cut is not taken for the same claim of another thread."""
+    """The store does not mistake the claim of another thread for the one that was cut."""
     with run_proxy(postgres_server.port) as proxy:
         cut = open_store(postgres_schema_url.replace(f":{postgres_server.port}", f":{proxy.port}"))
         original, attempts = cut._database.connect, []
@@ -385,8 +381,8 @@ def test_a_record_that_others_wrote_is_refused_if_records_are_signed(postgres_sc
     assert "left out" in caplog.text
 
 
-def test_a_change_is_on_the_disk_when_it_is_said_to_be(postgres_server, postgres_schema_url, open_store):
-    """Even where the database is set up to answer earlier."""
+def test_a_change_is_on_the_disk_when_the_method_returns(postgres_server, postgres_schema_url, open_store):
+    """This holds even if the database is set up to answer earlier."""
     name = postgres_schema_url.rpartition("/")[2].partition("?")[0]
     postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     try:
@@ -397,7 +393,7 @@ def test_a_change_is_on_the_disk_when_it_is_said_to_be(postgres_server, postgres
 
 
 def test_threads_leave_few_connections_open(store, raw):
-    """However many came at once; after `close` there are none."""
+    """Many threads may have come at once. After `close` there are no connections."""
     together = threading.Barrier(16)
 
     def use(_):

@@ -86,21 +86,19 @@ async def test_a_preview_that_wants_the_call_gets_a_copy(build_preview, preview)
     assert calls[0] is not call
 
 
-async def test_what_a_tool_compares_itself_is_not_looked_at():
+async def test_a_precondition_that_the_tool_checks_is_skipped():
     """A precondition of an unknown kind does not hold."""
     conditions = [Precondition(path=f"/{kind}", sha256="0" * 64, kind=kind) for kind in ("tool", "moon")]
     assert find_changed_paths(conditions) == ["/moon"]
 
 
-async def test_a_preview_gets_its_own_arguments(build_preview):
-    """What it does to them, the call never sees."""
+async def test_a_preview_gets_a_copy_of_the_arguments(build_preview):
     arguments = {"items": [1]}
     await build_preview(lambda copied_arguments: copied_arguments["items"].append(2), arguments)
     assert arguments == {"items": [1]}
 
 
 async def test_a_sync_preview_runs_in_a_thread(build_preview):
-    """The event loop goes on."""
     preview = await build_preview(lambda arguments: threading.current_thread().name)
     assert preview.text == "toolkit"
 
@@ -203,8 +201,7 @@ async def test_a_slow_async_preview_is_cancelled(build_preview):
     await cancelled.wait()
 
 
-async def test_a_cancelled_caller_takes_the_preview_along(build_preview):
-    """And the cancellation goes on."""
+async def test_cancelling_the_caller_cancels_the_preview(build_preview):
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     async def waiting(arguments):
@@ -251,8 +248,7 @@ async def test_a_long_preview_is_cut_and_says_so_first(build_preview):
     assert (rest, preview.is_cut) == ("x" * 100, True)
 
 
-async def test_what_grows_by_being_made_visible_is_cut_too(build_preview):
-    """What counts is what is shown."""
+async def test_a_preview_that_escapes_make_too_long_is_cut(build_preview):
     preview = await build_preview(lambda arguments: "\x00" * 30, max_chars=100)
     assert preview.text.startswith("preview cut: 100 of 120 characters shown;")
     assert preview.is_cut
@@ -288,7 +284,7 @@ async def test_a_preview_that_its_author_cut_says_so(build_preview):
 
 
 def test_a_change_of_a_file_is_a_diff(tmp_path):
-    """With the digest of what the file holds now."""
+    """The precondition has the digest of the current content."""
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
     preview = file_change("notes.txt", "one\n2\n", root=tmp_path)
     assert preview.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
@@ -312,8 +308,8 @@ def test_a_removed_file_is_shown(tmp_path):
     assert file_change("old.txt", None, root=tmp_path).text.endswith("+++ /dev/null\n@@ -1,1 +0,0 @@\n-gone\n")
 
 
-def test_where_a_path_really_leads_is_said(tmp_path):
-    """A link's name is not what is changed."""
+def test_a_preview_says_where_a_link_leads(tmp_path):
+    """The file behind the link is what the call changes."""
     root = tmp_path.resolve()
     (root / "secret").write_text("a\n")
     (root / "harmless").symlink_to("secret")
@@ -332,14 +328,12 @@ def test_a_step_back_is_taken_from_where_a_link_leads(tmp_path):
     assert preview.text.startswith(f"link/../new leads to {root}/there/new\n")
 
 
-def test_a_relative_path_starts_from_the_working_folder(tmp_path, monkeypatch):
-    """Unless a root is given."""
+def test_a_relative_path_without_a_root_starts_from_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert file_change("new", "x").preconditions[0].path == str(tmp_path.resolve() / "new")
 
 
-def test_what_else_a_file_is_comes_before_its_diff(tmp_path):
-    """That it is run, for one."""
+def test_the_preview_of_an_executable_file_says_so_before_its_diff(tmp_path):
     (tmp_path / "run").write_text("a\n")
     (tmp_path / "run").chmod(0o700)
     assert file_change("run", "b\n", root=tmp_path).text.startswith("run can be executed (mode 700)\n--- a/run\n")
@@ -361,8 +355,7 @@ def test_a_hostile_name_stays_on_its_line(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/", "a\0b", "/etc/passwd/x"])
-def test_what_is_no_file_cannot_be_previewed(path):
-    """And the message names it."""
+def test_a_path_that_is_not_a_file_cannot_be_previewed(path):
     with pytest.raises(PreviewFailed, match="cannot be compared"):
         file_change(path, "text")
 
@@ -372,8 +365,7 @@ def test_text_that_cannot_be_encoded_is_still_shown(tmp_path):
     assert "not compared as text" in file_change("f", "\ud800", root=tmp_path).text
 
 
-def test_several_changes_are_one_preview(tmp_path):
-    """In order; each condition once."""
+def test_combined_previews_keep_their_order_and_each_precondition_once(tmp_path):
     first, second = (file_change(name, "x\n", root=tmp_path) for name in ("one", "two"))
     both = combined(first, second, first, Preview(text=""))
     assert both.text == f"{first.text}\n\n{second.text}\n\n{first.text}"

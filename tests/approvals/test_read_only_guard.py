@@ -70,7 +70,7 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_writes_are_refused(place, write):
-    """Nothing has happened, the refusal says what was tried, and it is kept."""
+    """The file is unchanged, and the refusal says what was tried and is recorded."""
     with read_only() as tried, pytest.raises(WriteRefused, match="may only read"):
         write(place)
     assert len(tried) == 1
@@ -98,8 +98,7 @@ def test_reads_are_not(place, read):
     assert tried == []
 
 
-def test_outside_nothing_is_refused(place):
-    """Before, after, and beside it."""
+def test_writing_is_allowed_before_and_after_and_beside_the_read_only_block(place):
     with read_only():
         pass
     (place / "new").write_text("written")
@@ -155,14 +154,14 @@ def test_an_import_does_without_its_bytecode(place, write_module, monkeypatch):
         ("os.listdir", ("x",), None),
     ],
 )
-def test_events_are_told_apart(event, args, words):
-    """By name, and opening by how."""
+def test_forbidden_audit_events_are_recognized(event, args, words):
+    """The name decides, and for opening the mode."""
     description = describe_forbidden_event(event, args)
     assert description is None if words is None else words in description
 
 
-def test_a_hook_that_keeps_ours_out_is_noticed():
-    """Without the guard there is no preview: in a process whose first hook refuses all others."""
+def test_an_audit_hook_that_refuses_ours_is_noticed():
+    """There is no preview without the guard."""
     script = """
         import sys
         from toolkit.approvals.read_only_guard import read_only
@@ -184,7 +183,7 @@ def test_a_hook_that_keeps_ours_out_is_noticed():
     assert ended.stdout == "a preview cannot be watched here: another audit hook keeps ours out\n"
 
 
-def test_a_refusal_is_a_matter_of_safety():
-    """And to code that handles files, one that may not be written."""
+def test_a_refusal_is_a_safety_error():
+    """For code that handles files, it is also a permission error."""
     assert issubclass(WriteRefused, Safety)
     assert issubclass(WriteRefused, PermissionError)

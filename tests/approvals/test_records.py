@@ -49,16 +49,16 @@ def record(state="pending", **fields):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("state", FURTHER)
 @given(arguments=JSON, outcome=st.dictionaries(st.text(max_size=3), JSON, max_size=3))
-def test_what_is_written_is_read_back(state, arguments, outcome):
-    """In every state, as text in ASCII."""
+def test_a_record_in_any_state_is_read_back_as_it_was_written(state, arguments, outcome):
+    """The written text is ASCII."""
     further = {"outcome": outcome} if state == "done" else {}
     stored = record(state, arguments=arguments, **further)
     assert load_record(dump_record(stored)) == stored
     assert dump_record(stored).isascii()
 
 
-def test_what_is_secret_is_not_shown():
-    """Neither what runs nor what came of it gets into a log by accident."""
+def test_the_repr_of_a_record_shows_no_arguments_and_no_outcome():
+    """Otherwise secrets could get into a log."""
     assert "s3cret" not in repr(record(arguments={"key": "s3cret"}))
     assert "s3cret" not in repr(record("done", outcome={"text": "s3cret"}))
 
@@ -103,14 +103,13 @@ def test_a_record_that_contradicts_itself_is_refused(state, fields):
         ({"claim": {"owner": "me", "at": 1, "by": 1}}, "its claim"),
     ],
 )
-def test_unknown_shape_is_refused(fields, problem):
-    """Nothing is guessed."""
+def test_a_malformed_record_is_refused(fields, problem):
     with pytest.raises(ValueError, match=problem):
         Record.from_json({**record().to_json(), **fields})
 
 
 @pytest.mark.parametrize("name", sorted(record().to_json()))
-def test_nothing_may_be_missing(name):
+def test_a_record_with_a_missing_field_is_refused(name):
     """A claimed record without its claim has no process that runs it."""
     data = record().to_json()
     del data[name]
@@ -119,8 +118,7 @@ def test_nothing_may_be_missing(name):
 
 
 @pytest.mark.parametrize("data", [None, [], "pending", 5])
-def test_what_is_no_object_is_refused(data):
-    """It has no version either."""
+def test_a_record_that_is_not_an_object_is_refused(data):
     with pytest.raises(ValueError, match="version None"):
         Record.from_json(data)
 
@@ -152,8 +150,8 @@ def endless():
         (record("denied", decided_at=float("nan")), "record of `write` cannot be kept as JSON"),
     ],
 )
-def test_what_is_not_json_is_not_written(stored, problem):
-    """The message says whose it is, and does not show the values."""
+def test_a_record_that_is_not_json_is_not_written(stored, problem):
+    """The message names the record and the place, and does not show the values."""
     with pytest.raises(ValueError, match=problem):
         dump_record(stored)
 
@@ -168,14 +166,17 @@ def test_a_request_expires_at_its_time(until, now, expired):
     assert record(request=ApprovalRequest(**fields, expires_at=until)).is_expired(now) is expired
 
 
-def test_an_error_says_why_in_one_word_too():
-    """Also after it came from another process."""
+@pytest.mark.parametrize(
+    "duplicate", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickle", "copy"]
+)
+def test_a_copied_error_still_says_why_in_one_word(duplicate):
+    """An error that comes from another process is such a copy."""
     error = ApprovalError("too late; ask again", why="expired")
     assert isinstance(error, ToolkitError)
-    for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert (str(same), same.why) == ("too late; ask again", "expired")
+    error_copy = duplicate(error)
+    assert (str(error_copy), error_copy.why) == ("too late; ask again", "expired")
 
 
-def test_the_form_is_plain_json_with_a_version():
-    """Another language could read it."""
+def test_a_record_is_plain_json_with_a_version():
+    """A program in another language could read it."""
     assert json.loads(dump_record(record()))["version"] == 1

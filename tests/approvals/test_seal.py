@@ -62,8 +62,7 @@ def test_every_field_is_drawn():
 
 
 @given(REQUESTS)
-def test_a_sealed_request_is_known_after_a_journey(request):
-    """Through JSON and back, it is what it was."""
+def test_a_sealed_request_is_verified_after_a_round_trip_through_json(request):
     seal = Seal(KEY)
     travelled = json.loads(json.dumps(seal.sign(request, IDENTITY).to_json()))
     assert seal.verify(ApprovalRequest.from_json(travelled), IDENTITY)
@@ -73,8 +72,7 @@ def test_a_sealed_request_is_known_after_a_journey(request):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", DRAWN)
 @given(data=st.data())
-def test_an_altered_field_is_noticed(name, data):
-    """Whichever it is."""
+def test_a_seal_does_not_fit_if_any_field_is_altered(name, data):
     seal, plain = Seal(KEY), ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={})
     request = replace(plain, **{name: data.draw(DRAWN[name])})
     altered = replace(seal.sign(request, IDENTITY), **{name: data.draw(DRAWN[name])})
@@ -82,7 +80,7 @@ def test_an_altered_field_is_noticed(name, data):
     assert not seal.verify(altered, IDENTITY)
 
 
-def test_what_a_grant_shows_is_sealed_too(request_):
+def test_the_shown_text_of_a_grant_is_sealed_too(request_):
     """A person agrees to what they read, though two grants that show different texts count as equal."""
     seal, grant = Seal(KEY), Grant(tool="t", scope="tool", shown="this tool")
     sealed = seal.sign(replace(request_, grants=(grant,)), IDENTITY)
@@ -107,16 +105,14 @@ def test_a_forged_seal_is_refused(request_, forged):
     assert not seal.verify(replace(request_, seal=forged), IDENTITY)
 
 
-def test_what_is_not_json_is_not_sealed(request_):
-    """And never was."""
+def test_a_request_that_is_not_json_is_not_sealed(request_):
     odd = replace(request_, arguments={"path": object()})
     with pytest.raises(ValueError, match="arguments.path: a Python object is not JSON"):
         Seal(KEY).sign(odd, IDENTITY)
     assert not Seal(KEY).verify(replace(odd, seal="v1." + "0" * 64), IDENTITY)
 
 
-def test_a_seal_does_not_count_in_the_seal(request_):
-    """Sealing again gives the same."""
+def test_sealing_a_request_twice_gives_the_same_seal(request_):
     seal = Seal(KEY)
     sealed = seal.sign(request_, IDENTITY)
     assert seal.sign(sealed, IDENTITY) == sealed
@@ -150,5 +146,5 @@ def test_a_bad_key_is_refused_with_the_remedy(key, problem):
 
 
 def test_a_key_is_not_shown():
-    """Not in a log, and not in a traceback."""
+    """It is not in a log or a traceback."""
     assert "5e5e5e" not in repr(Seal("5e" * 32))

@@ -39,25 +39,25 @@ def place(request, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["settle", "reclaim"])
-def test_of_many_processes_one_succeeds(place, method):
-    """They open the file, and answer each request, at the same moment."""
+def test_only_one_of_many_processes_succeeds(place, method):
+    """The processes open the file, and answer each request, at the same moment."""
     ids = [str(number) for number in range(5)]
     with ExitStack() as stack:
         processes = [stack.enter_context(running("race", place, method, *ids)) for _ in range(PROCESSES)]
         owners = [line(process) for process in processes]
-        for each in processes:
-            tell(each)
+        for process in processes:
+            tell(process)
         assert [line(process) for process in processes] == ["open"] * PROCESSES
         store = open_store(place)
-        for each in ids:
-            store.add(record(each))
+        for request_id in ids:
+            store.add(record(request_id))
             if method == "reclaim":
-                store.settle(each, Settlement("claimed", by=None, owner=DEAD, now=NOW))
+                store.settle(request_id, Settlement("claimed", by=None, owner=DEAD, now=NOW))
             for process in processes:
                 tell(process)
             lines = [line(process) for process in processes]
             assert sorted(lines) == ["False"] * (PROCESSES - 1) + ["True"]
-            assert store.get(each).claim.owner == owners[lines.index("True")]
+            assert store.get(request_id).claim.owner == owners[lines.index("True")]
 
 
 @pytest.mark.parametrize("seed", range(10))

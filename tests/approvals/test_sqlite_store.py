@@ -47,15 +47,14 @@ def raw(path, *statements):
         return [connection.execute(statement).fetchall() for statement in statements]
 
 
-def test_two_stores_on_one_file_see_the_same(path, store):
-    """Without being opened again."""
+def test_an_open_store_sees_what_another_store_writes_to_the_file(path, store):
     other = SQLiteApprovals(path)
     assert other.settle("one", Settlement("denied", by="ada", now=NOW))
     assert store.get("one").state == "denied"
 
 
 def test_a_busy_file_is_an_error_that_says_so(path, store):
-    """After the time that was given for it, and nothing has changed."""
+    """The error comes after the given time, and the record is unchanged."""
     hasty = SQLiteApprovals(path, timeout_seconds=0)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -70,7 +69,7 @@ def test_a_busy_file_is_an_error_that_says_so(path, store):
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
 def test_only_the_owner_can_read_the_file_or_its_journal(path, store):
-    """They hold arguments with their secrets."""
+    """The files hold arguments with their secrets."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("DELETE FROM toolkit_approvals")
@@ -78,8 +77,7 @@ def test_only_the_owner_can_read_the_file_or_its_journal(path, store):
     assert modes == {"approvals.db": 0o600, "approvals.db-journal": 0o600}
 
 
-def test_nothing_is_left_open_between_calls(path, store):
-    """Neither a file nor a journal."""
+def test_no_journal_is_left_between_calls(path, store):
     assert [entry.name for entry in path.parent.iterdir()] == ["approvals.db"]
 
 
@@ -90,8 +88,8 @@ def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
 
 
-def test_what_is_forgotten_is_not_in_the_file_any_more(path, store):
-    """It held secrets."""
+def test_a_purged_record_leaves_no_bytes_in_the_file(path, store):
+    """A record may hold secrets."""
     store.add(record("two", arguments={"key": "s3cret" * 1000}))
     assert b"s3cret" in path.read_bytes()
     store.settle("two", Settlement("denied", by=None, now=NOW))

@@ -45,8 +45,8 @@ def stored(store):
     return stored
 
 
-def test_what_is_added_is_found(store):
-    """All of it, true arguments included."""
+def test_a_stored_record_is_found_unchanged(store):
+    """The unmasked arguments are part of it."""
     stored = record(arguments={"b": [1, 2.5], "a": "\udc80é"}, session="s", principal="p", expires_at=2000.0)
     store.add(stored)
     assert store.get(stored.request.id) == stored
@@ -63,22 +63,21 @@ def test_an_id_is_looked_up_exactly(store, stored, other):
 
 @pytest.mark.parametrize("name", ["\ud800", "a\0b", "", "é", "'; DROP TABLE approvals; --"])
 def test_any_text_can_be_an_id(store, name):
-    """Two that differ are two."""
+    """Records with different ids stay apart."""
     store.add(record(id=name))
     store.add(record(id=name + "2"))
     assert claim(store, name)
     assert [store.get(request_id).state for request_id in (name, name + "2")] == ["claimed", "pending"]
 
 
-def test_a_taken_id_is_refused(store, stored):
-    """The first record stays."""
+def test_adding_a_record_under_a_taken_id_is_refused(store, stored):
+    """The first record stays unchanged."""
     with pytest.raises(ValueError, match=f"there is a request '{stored.request.id}' already"):
         store.add(record(id=stored.request.id, arguments={"path": "other"}))
     assert store.get(stored.request.id) == stored
 
 
-def test_only_what_is_pending_can_be_added(store):
-    """A claim has to be made, not brought."""
+def test_only_a_pending_record_can_be_added(store):
     request = record().request
     claimed = Record(
         request=request, arguments={}, identity="i", state="claimed", claim=Claim(owner="me", at=1.0), decided_at=1.0
@@ -88,8 +87,7 @@ def test_only_what_is_pending_can_be_added(store):
     assert store.get(request.id) is None
 
 
-def test_what_is_not_json_is_refused(store):
-    """Nothing of it is kept."""
+def test_a_record_that_is_not_json_is_refused_and_not_stored(store):
     odd = record(arguments={"path": object()})
     with pytest.raises(ValueError, match="path: a Python object is not JSON"):
         store.add(odd)
@@ -115,7 +113,7 @@ def test_changing_an_object_does_not_change_its_stored_copy(store):
 
 
 def test_the_newest_request_of_a_call_is_found(store):
-    """By the key of the call, and by no other."""
+    """Only the key of the call finds it."""
     stored = record()
     assert store.find_call("k") is None
     assert store.add_call(stored, "k", now=NOW) == stored
@@ -143,7 +141,7 @@ def test_a_call_that_has_a_request_gets_no_other(store):
 
 @pytest.mark.parametrize("ending", ["denied", "expired", "done and expired", "not begun"])
 def test_a_call_whose_request_is_over_gets_a_new_one(store, ending):
-    """Nothing can run twice through it."""
+    """The old request cannot run the call a second time."""
     first, second = record(expires_at=NOW + 10), record()
     store.add_call(first, "k", now=NOW)
     if ending == "denied":
@@ -178,8 +176,7 @@ def test_a_call_of_which_nothing_is_kept_is_unknown(store):
     assert store.add_call(record(), "k", now=NOW).request.id != stored.request.id
 
 
-def test_only_what_is_pending_can_be_added_for_a_call(store):
-    """As without a call."""
+def test_only_a_pending_record_can_be_added_for_a_call(store):
     stored = record()
     claimed = Record(
         request=stored.request,
@@ -197,8 +194,7 @@ def test_only_what_is_pending_can_be_added_for_a_call(store):
     assert store.find_call("k") is None
 
 
-def test_of_many_threads_that_ask_about_one_call_one_makes_the_request(store):
-    """All get the same one."""
+def test_many_threads_that_ask_about_one_call_get_the_same_request(store):
     records = [record() for _ in range(16)]
     together = threading.Barrier(len(records))
 
@@ -212,16 +208,15 @@ def test_of_many_threads_that_ask_about_one_call_one_makes_the_request(store):
     assert [request.id for request in store.pending(now=NOW)] == list(ids)
 
 
-def test_a_claim_says_who_and_when(store, stored):
-    """And leaves the rest as it was."""
+def test_a_claim_has_its_owner_and_its_time(store, stored):
+    """The rest of the record is unchanged."""
     assert claim(store, stored.request.id)
     after = store.get(stored.request.id)
     assert (after.state, after.claim, after.decided_by) == ("claimed", Claim(owner="me", at=NOW), "ada")
     assert (after.request, after.arguments, after.identity) == (stored.request, stored.arguments, "i")
 
 
-def test_a_denial_has_no_claim(store, stored):
-    """No process runs the call."""
+def test_a_denied_record_has_no_claim(store, stored):
     assert deny(store, stored.request.id)
     after = store.get(stored.request.id)
     assert (after.state, after.claim, after.decided_by, after.decided_at) == ("denied", None, "ada", NOW)
@@ -233,8 +228,7 @@ def test_edited_arguments_take_the_place_of_the_first(store, stored):
     assert store.get(stored.request.id).arguments == {"path": "b"}
 
 
-def test_edited_arguments_that_are_not_json_change_nothing(store, stored):
-    """It can still be answered."""
+def test_a_claim_with_arguments_that_are_not_json_changes_nothing(store, stored):
     with pytest.raises(ValueError, match="not JSON"):
         claim(store, stored.request.id, arguments={"path": object()})
     assert store.get(stored.request.id) == stored
@@ -269,16 +263,15 @@ def test_an_impossible_answer_is_refused(store, stored, state, owner, problem):
     assert store.get(stored.request.id) == stored
 
 
-def test_an_outcome_is_kept(store, stored):
-    """With everything that JSON can say."""
+def test_an_outcome_is_stored_unchanged(store, stored):
+    """It may hold any JSON."""
     claim(store, stored.request.id)
     assert store.finish(stored.request.id, OUTCOME, owner="me")
     after = store.get(stored.request.id)
     assert (after.state, after.outcome, after.claim.owner) == ("done", OUTCOME, "me")
 
 
-def test_only_the_owner_finishes_and_only_once(store, stored):
-    """Neither before the claim, nor for another, nor again."""
+def test_only_the_owner_of_a_claim_can_finish_the_call_and_only_once(store, stored):
     assert not store.finish(stored.request.id, OUTCOME, owner="me")
     claim(store, stored.request.id)
     assert not store.finish(stored.request.id, {}, owner="you")
@@ -296,8 +289,8 @@ def test_an_outcome_that_is_not_json_leaves_the_claim(store, stored):
     assert store.finish(stored.request.id, {"value": None}, owner="me")
 
 
-def test_a_claim_is_taken_over_once(store, stored):
-    """From the owner it was seen to have; the earlier one has no say any more."""
+def test_a_claim_is_reclaimed_once(store, stored):
+    """Only the owner that was read can be replaced, and the earlier owner cannot finish the call any more."""
     claim(store, stored.request.id, owner="dead")
     assert not store.reclaim(stored.request.id, from_owner="other", owner="me", now=NOW + 1)
     assert store.reclaim(stored.request.id, from_owner="dead", owner="me", now=NOW + 1)
@@ -307,7 +300,7 @@ def test_a_claim_is_taken_over_once(store, stored):
     assert store.finish(stored.request.id, OUTCOME, owner="me")
 
 
-def test_only_a_claim_can_be_taken_over(store, stored):
+def test_only_a_claimed_request_can_be_reclaimed(store, stored):
     """A request that waits or is done has no process that runs it."""
     assert not store.reclaim(stored.request.id, from_owner="me", owner="you", now=NOW)
     claim(store, stored.request.id)
@@ -317,14 +310,13 @@ def test_only_a_claim_can_be_taken_over(store, stored):
 
 
 def test_pending_requests_come_oldest_first(store):
-    """By when they were made, then by when they were added."""
+    """They are ordered by the time of the request, and then by the order of adding."""
     for name, created_at in (("c", 3), ("a", 1), ("b", 2), ("b2", 2)):
         store.add(record(id=name, created_at=created_at))
     assert [request.id for request in store.pending(now=NOW)] == ["a", "b", "b2", "c"]
 
 
-def test_only_what_can_still_be_answered_is_pending(store):
-    """Neither what was answered nor what expired."""
+def test_answered_and_expired_requests_are_not_pending(store):
     for name, until in (("open", None), ("claimed", None), ("denied", None), ("late", NOW), ("soon", NOW + 1)):
         store.add(record(id=name, expires_at=until))
     claim(store, "claimed")
@@ -332,8 +324,7 @@ def test_only_what_can_still_be_answered_is_pending(store):
     assert [request.id for request in store.pending(now=NOW)] == ["open", "soon"]
 
 
-def test_pending_means_at_this_moment_unless_told(store):
-    """A caller does not have to give the time."""
+def test_pending_requests_are_those_of_this_moment_by_default(store):
     store.add(record(id="late", expires_at=NOW))
     store.add(record(id="soon", expires_at=time.time() + 1000))
     assert [request.id for request in store.pending()] == ["soon"]
@@ -359,8 +350,8 @@ def test_a_list_can_be_of_one_session_or_principal(store, filters, ids):
     assert [request.id for request in store.pending(now=NOW, **filters)] == ids
 
 
-def test_what_is_over_is_forgotten_for_single_sessions(store):
-    """What others have stays, and so does a claim without an outcome."""
+def test_purging_a_session_removes_only_its_answered_requests(store):
+    """Requests of other sessions stay, and so does a claim without an outcome."""
     for name, session in (("denied", "a"), ("open", "a"), ("claimed", "a"), ("other", "b"), ("none", None)):
         store.add(record(id=name, session=session))
     for name in ("denied", "other", "none"):
@@ -377,8 +368,8 @@ def test_what_is_over_is_forgotten_for_single_sessions(store):
     assert store.purge(before=math.inf, sessions=[]) == 0
 
 
-def test_what_is_over_is_forgotten(store):
-    """What waits, and what may be running, is not."""
+def test_purging_removes_answered_and_expired_requests(store):
+    """Requests that wait or may be running stay."""
     for name, until in (
         ("open", None),
         ("soon", NOW + 5),
@@ -404,8 +395,7 @@ def test_what_is_over_is_forgotten(store):
 
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("action", ["settle", "reclaim", "finish", "add"])
-def test_of_many_threads_one_succeeds(store, stored, action):
-    """However they come together."""
+def test_only_one_of_many_threads_succeeds(store, stored, action):
     owners = [f"thread {number}" for number in range(16)]
     together, name = threading.Barrier(len(owners)), stored.request.id
     if action in ("reclaim", "finish"):

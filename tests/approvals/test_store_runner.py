@@ -59,16 +59,16 @@ def desk():
 
 
 @pytest.mark.parametrize("blocking", [False, True])
-async def test_only_a_store_that_takes_its_time_works_in_a_thread(blocking):
-    """Memory is quicker than a thread."""
+async def test_only_a_blocking_store_works_in_a_thread(blocking):
+    """A store in memory is quicker than a thread."""
     desk = Desk(blocking=blocking)
     assert await desk.runner.run("note", "", desk.note) == "noted"
     assert (desk.done[0] is threading.current_thread()) == (not blocking)
     desk.threads.close()
 
 
-async def test_what_a_store_raises_is_raised(desk):
-    """In time, it is an error like any other."""
+async def test_an_error_of_a_store_is_raised_to_the_caller(desk):
+    """An operation that fails in time is not undone."""
 
     def fail(store):
         raise KeyError("gone")
@@ -88,7 +88,6 @@ async def test_an_operation_that_comes_too_late_is_undone_in_its_thread(desk):
 
 
 async def test_an_operation_that_is_in_time_is_not_undone(desk):
-    """However often."""
     for _ in range(100):
         assert await desk.runner.run("note", "", desk.note, seconds=10, on_late=desk.undo) == "noted"
     assert desk.undone == []
@@ -111,8 +110,8 @@ async def test_an_operation_that_has_no_thread_yet_leaves_the_queue_unless_it_mu
     await until(lambda: len(desk.done) == 4)
 
 
-async def test_what_waits_for_a_store_that_hangs_for_ever_is_bounded(desk, caplog, monkeypatch):
-    """Each outcome that is still to be kept holds a result, and there would be no end to them."""
+async def test_the_queue_for_a_store_that_hangs_is_bounded(desk, caplog, monkeypatch):
+    """Each outcome in the queue holds a result, so the memory would grow without end."""
     monkeypatch.setattr("toolkit.approvals.store_runner._MAX_WAITING", 3)
     for _ in range(2):
         with pytest.raises(StoreTimeoutError):
@@ -125,8 +124,8 @@ async def test_what_waits_for_a_store_that_hangs_for_ever_is_bounded(desk, caplo
     assert "a store hangs, and 3 operations wait for it: it will not note it" in caplog.text
 
 
-async def test_without_time_nothing_is_started_but_what_must_happen(desk):
-    """A caller whose time is over does not claim anything."""
+async def test_only_an_operation_that_must_happen_starts_when_the_time_is_over(desk):
+    """A caller whose time is over does not claim a call."""
     with pytest.raises(StoreTimeoutError, match="no time was left for that"):
         await desk.runner.run("note", "", desk.note, seconds=-1)
     assert desk.done == []
@@ -163,8 +162,8 @@ async def test_a_cancelled_lookup_does_not_wait_at_all():
     desk.threads.close()
 
 
-async def test_what_fails_too_late_is_logged(desk, caplog):
-    """No caller is left to hear of it; neither is one for what cannot be undone."""
+async def test_a_failure_after_the_caller_has_gone_is_logged(desk, caplog):
+    """This holds for the operation and for undoing it."""
 
     def fail(store):
         desk.hang(store)
@@ -183,8 +182,7 @@ async def test_what_fails_too_late_is_logged(desk, caplog):
     assert "what a store did too late could not be undone: it was to hang" in caplog.text
 
 
-def test_without_an_event_loop_what_is_detached_is_done_at_once(desk):
-    """Nothing stands still there."""
+def test_a_detached_operation_runs_at_once_if_there_is_no_event_loop(desk):
     desk.runner.detach("note", desk.note)
     assert desk.done == [threading.current_thread()]
 

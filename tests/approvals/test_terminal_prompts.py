@@ -143,8 +143,8 @@ def test_a_real_terminal_never_sees_raw_foreign_text(terminal):
     assert sum(line.startswith("May it run?") for line in lines) == 1
 
 
-def test_what_was_typed_before_the_question_does_not_answer_it(terminal):
-    """A yes meant for something else approves nothing."""
+def test_text_typed_before_the_question_does_not_answer_it(terminal):
+    """A yes that was meant for another program approves nothing."""
     screen = terminal(request(), request())
     screen.until("[e]dit: ")
     screen.type("n\n\ny\ny\ny\n")
@@ -154,7 +154,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(terminal):
 
 
 def test_ctrl_c_at_a_real_terminal_leaves_the_request_open(terminal):
-    """And the process goes on."""
+    """The process goes on."""
     screen = terminal(request(), request())
     screen.until("[e]dit: ")
     screen.press_ctrl_c()
@@ -210,16 +210,14 @@ def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_who_wants_no_colours_gets_none(pair, monkeypatch, name, value):
-    """Even on a terminal."""
+def test_an_environment_variable_turns_colours_off(pair, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     mine, terminal = pair
     TerminalPrompt(input=io.StringIO("q\n"), terminal=terminal).ask(request(preview=DIFF))
     assert "\x1b" not in on_screen(mine)
 
 
-def test_a_terminal_that_is_typed_on_answers(pair):
-    """In the process that asks."""
+def test_an_answer_typed_on_the_named_terminal_counts(pair):
     mine, name = pair
     output = io.StringIO()
     prompt = TerminalPrompt(output=output, terminal=name, by="ada")
@@ -252,7 +250,7 @@ def test_a_terminal_that_is_gone_denies(options):
     assert decision == Decision.deny("no person could be asked: [Errno 5] Input/output error", by="ada")
 
 
-def test_an_answer_that_is_no_text_denies():
+def test_an_answer_that_is_not_text_denies_the_request():
     """It cannot have been a yes."""
     answers = io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8")
     decision = TerminalPrompt(input=answers, output=io.StringIO()).ask(request())
@@ -279,7 +277,7 @@ def test_a_user_without_a_name_is_the_terminal(monkeypatch):
     assert TerminalPrompt(input=io.StringIO("y\n"), output=io.StringIO()).ask(request()).by == "the terminal"
 
 
-def test_without_a_terminal_the_standard_streams_are_used(tmp_path):
+def test_the_prompt_uses_the_standard_streams_if_there_is_no_terminal(tmp_path):
     """A process with no terminal at all, whose input ends."""
     (tmp_path / "requests").write_text(json.dumps([request().to_json()] * 2))
     ended = subprocess.run(
@@ -294,7 +292,7 @@ def test_without_a_terminal_the_standard_streams_are_used(tmp_path):
     assert ended.stdout.count('[false, "no answer came",') == 1
 
 
-def test_where_there_are_no_streams_at_all_the_answer_is_no(tmp_path):
+def test_the_answer_is_no_if_there_are_no_streams(tmp_path):
     """A service has no person to ask."""
     script = "import sys; sys.stdin = sys.stdout = None\n" + textwrap.dedent(ASKING).replace(
         "print(", "sys.stderr.write("
@@ -320,7 +318,7 @@ def test_where_there_are_no_streams_at_all_the_answer_is_no(tmp_path):
     ],
 )
 def test_a_callback_answers(answer, decision):
-    """With a decision, a yes or no, or not at all; at once, or when awaited."""
+    """It may return a decision, a bool or None, at once or when awaited."""
     questions = []
 
     async def later(question):
@@ -344,8 +342,7 @@ def test_a_callback_that_answers_with_something_else_approves_nothing(answer):
         Callback(lambda question: answer).ask(request())
 
 
-def test_a_callback_has_to_be_a_function():
-    """Said where it is given."""
+def test_a_callback_that_is_not_a_function_is_refused():
     with pytest.raises(TypeError, match="got str"):
         Callback("yes")
 
@@ -357,8 +354,8 @@ def test_askers_say_whether_they_block():
     assert Callback(bool, blocking=True).blocking
 
 
-def test_deny_all_denies_all():
-    """With a reason that the model reads."""
+def test_deny_all_denies_every_request():
+    """The model reads the reason."""
     decision = Decision.deny("there is no person to ask", by="nobody", principal="bob")
     assert DenyAll().ask(request(principal="bob")) == decision
     assert DenyAll("closed at night").ask(request()).reason == "closed at night"

@@ -36,8 +36,7 @@ async def test_the_model_gets_the_answer(mode):
     assert result.text == "blue"
 
 
-async def test_a_user_may_decline():
-    """The model is told so."""
+async def test_the_model_learns_that_the_user_declined():
     approvals = Approvals(ask=lambda request: Decision.approve(answers={"answer": DECLINED}))
     result = await Dispatcher(Catalog(ask_user_for()), approvals=approvals).call("ask_user", {"question": "Why?"})
     assert result.kind == "ok"
@@ -54,8 +53,8 @@ async def test_a_user_may_decline():
         ({"question": "?", "choices": ["a", ""]}, "choices: expected choices that differ and are not empty"),
     ],
 )
-async def test_a_question_that_cannot_be_asked_is_corrected_by_the_model(arguments, words):
-    """No person is asked."""
+async def test_an_invalid_question_is_bad_args(arguments, words):
+    """No person is asked, and the model can correct it."""
     result = await Dispatcher(Catalog(ask_user_for())).call("ask_user", arguments)
     assert result.kind == "bad_args"
     assert words in result.text

@@ -74,8 +74,8 @@ async def test_the_web_asks_in_every_mode_that_asks_a_person(dispatcher, mode):
 
 @pytest.mark.parametrize("mode", ["plan", "default", "deny_unlisted"])
 @pytest.mark.parametrize("call", [write_call(), edit_call(), ("bash", {"command": "echo > notes.txt"})])
-async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mode, call):
-    """Neither the preview nor the refusal touches a file."""
+async def test_a_denied_or_waiting_call_changes_no_file(dispatcher, root, mode, call):
+    """This includes its preview."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     assert (await dispatcher(mode).call(*call)).kind in {"denied", "waiting"}
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
@@ -87,22 +87,21 @@ async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mo
 @pytest.mark.parametrize(
     ("sandbox", "network"), [("limits", False), ("limits", True), ("none", False), *((name, True) for name in REAL)]
 )
-async def test_in_auto_mode_a_command_that_could_send_data_asks(dispatcher, sandbox, network):
-    """Without a sandbox, or with the network on."""
+async def test_a_command_that_could_send_data_asks_in_auto_mode(dispatcher, sandbox, network):
+    """It runs without a sandbox, or with the network on."""
     result = await dispatcher("auto", sandbox=sandbox, network=network).call("bash", {"command": "echo hi"})
     assert result.kind == "waiting"
 
 
 @pytest.mark.parametrize(("sandbox", "kind"), [("bubblewrap", "ok"), ("landlock", "waiting")])
-async def test_in_auto_mode_a_contained_command_runs_unasked(dispatcher, sandbox, kind):
-    """With the network off, it can neither change nor tell anything outside; Landlock does not promise that."""
+async def test_a_contained_command_runs_in_auto_mode(dispatcher, sandbox, kind):
+    """With the network off, the command cannot change or send anything outside. Landlock does not promise that."""
     result = await dispatcher("auto", sandbox=sandbox).call("bash", {"command": "echo hi"})
     assert result.kind == kind
 
 
 @pytest.mark.parametrize("sandbox", REAL)
-async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandbox):
-    """A sandbox does not answer for a person."""
+async def test_a_check_that_asks_also_asks_in_a_sandbox(dispatcher, sandbox):
     result = await dispatcher("auto", sandbox=sandbox).call("bash", {"command": "cat .env"})
     assert result.kind == "waiting"
     assert "`cat .env`" in result.text
@@ -111,7 +110,7 @@ async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandb
 @pytest.mark.parametrize(
     ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
-async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher, mode, kind):
+async def test_an_allow_rule_does_not_lift_the_question_if_there_is_no_sandbox(dispatcher, mode, kind):
     """The user did not choose to run commands without a sandbox."""
     result = await dispatcher(mode, ["allow bash(echo:*)"], sandbox="limits").call("bash", {"command": "echo hi"})
     assert result.kind == kind
@@ -132,8 +131,7 @@ async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher, roo
     assert "- not contained: it may do what the user may, on the network too" in waiting.request.preview
 
 
-async def test_output_of_an_approved_command_is_told_while_it_comes(dispatcher, root, session):
-    """Before the command has ended, also when it is resumed."""
+async def test_output_of_an_approved_command_is_reported_before_it_has_ended(dispatcher, root, session):
     os.mkfifo(root / "gate")
     early_came, messages = asyncio.Event(), []
 
@@ -171,7 +169,7 @@ async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispat
     ids=["write", "edit"],
 )
 async def test_a_change_waits_with_its_difference(dispatcher, root, session, call, minus, plus):
-    """And what was shown is what is written."""
+    """What was shown is what is written."""
     by, path = dispatcher("default"), root / call[1]["path"]
     waiting = await by.call(*call, session=session)
     lines = waiting.request.preview.splitlines()
@@ -284,8 +282,8 @@ def dispatcher_schema(dispatcher, name):
     return dispatcher().catalog[name].schema["properties"]
 
 
-async def test_an_allowed_file_is_written_unasked(dispatcher, root):
-    """And another one waits."""
+async def test_a_file_that_a_rule_allows_is_written_without_a_question(dispatcher, root):
+    """Another file waits."""
     by = dispatcher("default", RULES)
     assert (await by.call(*write_call("src/new.py", "x\n"))).kind == "ok"
     assert (await by.call(*write_call("new.py", "x\n"))).kind == "waiting"
@@ -300,15 +298,13 @@ async def test_a_denied_command_never_runs(dispatcher, root, mode):
     assert not (root / "here").exists()
 
 
-async def test_a_whole_group_is_denied_by_its_name(dispatcher):
-    """Jobs too."""
+async def test_a_group_rule_denies_all_tools_of_the_group(dispatcher):
     by = dispatcher("bypass", ["deny group:shell"])
     calls = [("bash", {"command": "ls"}), ("job_output", {}), ("job_stop", {"job": "job_1"})]
     assert [(await by.call(*call)).kind for call in calls] == ["denied", "denied", "denied"]
 
 
 async def test_only_an_address_that_a_rule_names_is_fetched(root):
-    """The server is asked for nothing else."""
     async with serving() as server:
         server.pages["/docs/a"] = answer("all about a", type="text/plain")
         workspace = Workspace(root)
@@ -399,8 +395,7 @@ async def test_a_change_runs_between_the_reads_around_it(dispatcher, session):
     assert (results[0].text.split()[1], results[3].text.split()[1]) == ("one", "new")
 
 
-async def test_after_a_change_that_waits_only_reads_go_on(dispatcher, root):
-    """What comes after it may have counted on it."""
+async def test_only_reads_go_on_after_a_change_that_waits(dispatcher, root):
     calls = [write_call(), edit_call("notes.txt", "three", "four"), ("read", {"path": "notes.txt"})]
     results = await dispatcher("default").call_many(calls)
     assert [result.kind for result in results] == ["waiting", "waiting", "ok"]
@@ -430,8 +425,8 @@ async def test_a_long_result_is_cut_and_says_so(dispatcher, root, name, argument
 
 
 @pytest.mark.parametrize("name", ["read", "bash"])
-async def test_by_itself_a_tool_stays_below_the_dispatchers_limit(dispatcher, root, name):
-    """So its own words about what is missing are not cut off."""
+async def test_the_output_of_a_tool_stays_below_the_limit_of_the_dispatcher(dispatcher, root, name):
+    """Otherwise the sentence of the tool about what is missing would be cut off."""
     (root / "long.txt").write_text("a rather long line of text\n" * 100_000)
     arguments = {
         "read": {"path": "long.txt", "limit": 1_000_000},

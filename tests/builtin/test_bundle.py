@@ -101,8 +101,7 @@ def test_the_groups_are_files_search_shell_and_web(catalog):
 
 
 @pytest.mark.parametrize("name", ["write", "edit", "bash"])
-def test_what_changes_something_has_a_preview(catalog, name):
-    """A user does not agree to a change that was not shown."""
+def test_a_tool_that_changes_something_has_a_preview(catalog, name):
     assert catalog[name].facts.preview is not None
 
 
@@ -165,7 +164,7 @@ def test_a_description_names_the_limits(catalog, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_what_a_model_may_send_is_in_the_schema(catalog, name):
+def test_the_schema_has_only_arguments_of_the_model(catalog, name):
     """The context comes from the dispatcher, and unknown keys are refused."""
     schema = catalog[name].schema
     assert "context" not in schema["properties"]
@@ -194,8 +193,7 @@ def test_importing_registers_nothing():
     assert run.stdout.strip() == "[] []"
 
 
-def test_making_the_catalog_registers_nothing(tmp_path):
-    """Nor does using it."""
+def test_making_the_catalog_does_not_change_the_default_catalog(tmp_path):
     with default_catalog.isolated():
         before = default_catalog.names()
         bundle = builtin_catalog(tmp_path, sandbox="none")

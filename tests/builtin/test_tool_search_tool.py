@@ -51,8 +51,8 @@ def list_defined(catalog, session):
     return [definition["name"] for definition in catalog.definitions(session=session)]
 
 
-async def test_what_is_found_comes_with_its_schema_and_is_loaded(catalog):
-    """The answer is enough to call it, and the next definitions end with it."""
+async def test_a_tool_that_was_found_comes_with_its_schema_and_is_loaded(catalog):
+    """The answer is enough to call the tool, and the next definitions end with it."""
     session, dispatcher = Session(), Dispatcher(catalog)
     assert list_defined(catalog, session) == ["read", "tool_search"]
     answer = await search_tools(dispatcher, "send email", session, limit=1)
@@ -67,8 +67,8 @@ async def test_what_is_found_comes_with_its_schema_and_is_loaded(catalog):
     assert list_defined(catalog, session) == ["read", "tool_search", "send_email"]
 
 
-async def test_what_the_model_knows_already_is_named_without_its_schema(catalog):
-    """Neither tools that are always there nor loaded ones are told again."""
+async def test_a_tool_that_the_model_has_already_is_named_without_its_schema(catalog):
+    """The model has the tools that are always defined and the loaded ones."""
     session, dispatcher = Session(), Dispatcher(catalog)
     session.load("send_email")
     answer = await search_tools(dispatcher, "read file, send email, wipe mailbox", session)
@@ -87,8 +87,7 @@ def test_its_definition_costs_little(catalog, provider):
     assert estimate_tokens(len(json.dumps(definition, separators=(",", ":")))) <= 110
 
 
-async def test_it_does_not_find_itself(catalog):
-    """However well it would fit."""
+async def test_the_search_does_not_find_the_search_tool(catalog):
     answer = await search_tools(Dispatcher(catalog), "find further tools")
     assert "tool_search" not in [entry["name"] for entry in answer["tools"]]
 
@@ -114,8 +113,8 @@ async def test_unknown_names_are_answered_with_near_ones(catalog):
     ]
 
 
-async def test_only_the_first_unknown_names_are_answered_with_near_ones(catalog):
-    """Each costs a look at every name there is, and a model can send many."""
+async def test_only_the_first_three_unknown_names_are_answered_with_similar_ones(catalog):
+    """Each answer compares every name of the catalog, and a model can send many names."""
     note = (await search_tools(Dispatcher(catalog), "select:send_emai,reed,sendemal,read_,send_mail"))["note"]
     assert note.count("unknown tool") == 5
     assert note.count("did you mean") == 3
@@ -136,21 +135,19 @@ async def test_a_tool_that_cannot_be_described_is_not_loaded(catalog):
     assert session.loaded == ("send_email",)
 
 
-async def test_select_without_names_says_how_it_is_written(catalog):
-    """The form is shown."""
+async def test_select_without_names_is_answered_with_its_form(catalog):
     assert "select:read,write" in (await search_tools(Dispatcher(catalog), "select:"))["note"]
 
 
-async def test_nothing_found_names_the_groups(catalog):
-    """The model can try another word."""
+async def test_a_search_without_a_result_names_the_groups(catalog):
     session = Session()
     answer = await search_tools(Dispatcher(catalog), "xylophone", session)
     assert answer == {"tools": [], "note": "nothing fits; the groups are mail (2), files (1)"}
     assert session.loaded == ()
 
 
-async def test_what_fits_less_is_named_in_a_few_words(catalog):
-    """Five are told whole and loaded, and fifteen more by name; the model can select them."""
+async def test_tools_that_fit_less_are_named_without_their_schema(catalog):
+    """Five tools come with their schema and are loaded, and fifteen more are named. The model can select them."""
     text = "Send a fax to people far away."
     for number in range(30):
         catalog.add(Tool.from_schema(f"fax_{number}", text, {"type": "object"}, print, defer=True))
@@ -185,16 +182,15 @@ async def test_a_group_narrows_the_search(catalog):
 
 
 @pytest.mark.parametrize("limit", [0, 51])
-async def test_the_limit_has_limits(catalog, limit):
-    """One to fifty."""
+async def test_a_limit_outside_1_to_50_is_refused(catalog, limit):
     result = await Dispatcher(catalog).call("tool_search", {"query": "email", "limit": limit})
     assert result.kind == "bad_args"
     assert "1 to 50" in result.text
 
 
 @pytest.mark.parametrize("query", ["delete mailbox", "select:wipe_mailbox", "select:wipe_mailbo"])
-async def test_what_the_session_could_never_run_is_not_found(catalog, query):
-    """Neither by words nor by name, nor is its name suggested or its group counted."""
+async def test_a_tool_that_the_session_could_never_run_is_not_found(catalog, query):
+    """Words and its name do not find it. Its name is not suggested, and its group does not count it."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("auto", ["deny wipe_mailbox"]))
     session = Session()
     answer = await search_tools(dispatcher, query, session)
@@ -217,7 +213,7 @@ async def test_an_imported_tool_names_its_origin(catalog):
     assert "\x1b" not in entry["description"]
 
 
-async def test_a_ranker_of_your_own_is_asked(catalog):
+async def test_the_given_ranker_is_asked(catalog):
     """Its scores are fused with ours."""
     catalog.remove("tool_search")
     catalog.add(tool_search_for(catalog, ranker=lambda query, names: {"send_email": 1.0}))
@@ -226,15 +222,15 @@ async def test_a_ranker_of_your_own_is_asked(catalog):
 
 
 @pytest.mark.parametrize("answer", [ConnectionError("no embeddings"), ["send_email"], {"send_email": "high"}])
-async def test_without_an_answer_of_the_ranker_the_words_count(catalog, caplog, answer):
+async def test_the_words_decide_if_the_ranker_gives_no_answer(catalog, caplog, answer):
     def rank(query, names):
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     catalog.add(tool_search_for(catalog, ranker=rank), replace=True)
-    found = await search_tools(Dispatcher(catalog), "email")
-    assert found["tools"][0]["name"] == "send_email"
+    answer_of_search = await search_tools(Dispatcher(catalog), "email")
+    assert answer_of_search["tools"][0]["name"] == "send_email"
     assert "the ranker of `tool_search` failed" in caplog.text
 
 
@@ -258,8 +254,7 @@ async def test_wrong_arguments_for_a_tool_never_seen_are_answered_with_its_schem
     assert "JSON Schema" not in (await dispatcher.call("read", {}, session=session)).text
 
 
-async def test_without_a_session_the_schema_comes_every_time(catalog):
-    """There is nothing to load it into."""
+async def test_a_call_without_a_session_gets_the_schema_every_time(catalog):
     dispatcher = Dispatcher(catalog)
     for _ in range(2):
         assert "JSON Schema" in (await dispatcher.call("send_email", {})).text

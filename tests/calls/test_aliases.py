@@ -83,29 +83,34 @@ async def test_a_call_that_is_refused_has_the_alias(catalog):
     assert [(result.kind, result.tool, result.alias) for result in results] == [("halted", "write", "save")] * 2
 
 
-async def test_neither_a_tool_nor_a_hook_sets_the_alias_or_the_cost(catalog):
-    """The dispatcher names the tool. What they return does not matter."""
+class LyingAfter:
+    """Sets a wrong alias and a wrong cost on each result."""
 
-    class Liar:
-        def after(self, call, result):
-            result.alias, result.cost = "rm", 5.0
-            return result
+    def after(self, call, result):
+        result.alias, result.cost = "rm", 5.0
+        return result
 
-    class Replacer:
-        async def around(self, call, run):
-            await run()
-            return ToolResult("other", alias="rm", cost=5.0)
+
+class LyingAround:
+    """Returns a result with a wrong alias and a wrong cost."""
+
+    async def around(self, call, run):
+        await run()
+        return ToolResult("other", alias="rm", cost=5.0)
+
+
+@pytest.mark.parametrize(("name", "alias"), [("lie", None), ("cat", "cat"), ("read", None)])
+@pytest.mark.parametrize("hooks", [[], [LyingAfter()], [LyingAround()]], ids=["no hook", "after", "around"])
+async def test_a_tool_or_a_hook_cannot_set_the_alias_or_the_cost(catalog, hooks, name, alias):
+    """The dispatcher sets both, whatever a tool or a hook returns."""
 
     @catalog.tool
     async def lie() -> ToolResult:
         """Lie."""
         return ToolResult("fine", alias="rm", cost=5.0)
 
-    for hooks in ([], [Liar()], [Replacer()]):
-        dispatcher = Dispatcher(catalog, hooks=hooks)
-        for name, alias in (("lie", None), ("cat", "cat"), ("read", None)):
-            result = await dispatcher.call(name, {} if name == "lie" else {"path": "a"})
-            assert (result.alias, result.cost) == (alias, 0.0)
+    result = await Dispatcher(catalog, hooks=hooks).call(name, {} if name == "lie" else {"path": "a"})
+    assert (result.alias, result.cost) == (alias, 0.0)
 
 
 async def test_a_resumed_call_keeps_the_alias(catalog):
@@ -128,7 +133,7 @@ async def test_a_resumed_call_keeps_the_alias(catalog):
 
 
 async def test_logs_have_the_alias_beside_the_tool(catalog, caplog, tmp_path):
-    """Of calls that were called by one, and of no others."""
+    """Calls by the name of the tool have no alias."""
     log = AuditLog(tmp_path / "audit.jsonl")
     dispatcher = Dispatcher(catalog, hooks=[Log()], audit=log, permissions=Permissions("auto"))
     with caplog.at_level(logging.INFO, logger="toolkit.calls"):

@@ -118,7 +118,7 @@ async def test_secrets_are_masked_for_people_and_kept_for_the_tool(office):
     assert office.ran == [("a hunter2 b", 1, "hunter2")]
 
 
-async def test_what_is_redacted_is_masked_for_people_and_kept_for_the_tool(office):
+async def test_redacted_text_is_masked_in_requests_and_kept_for_the_tool(office):
     """The dispatcher's rules hold for requests too."""
     dispatcher = office.dispatcher(redact=["s3cret"])
     request = (await dispatcher.call("burn", {"target": "x s3cret"})).request
@@ -187,16 +187,16 @@ async def test_an_asker_may_be_async_and_grant_for_the_session(office):
     assert (len(requests), office.ran) == (1, [("a", 1), ("b", 1)])
 
 
-async def test_without_a_session_nothing_is_granted(office):
-    """There is nothing that a grant could last for."""
+async def test_a_call_without_a_session_offers_no_grants(office):
+    """A grant lasts as long as its session."""
     approvals = Approvals(ask=lambda request: Decision.approve(grant=request.grants[0]) if request.grants else True)
     dispatcher = office.dispatcher(approvals=approvals)
     assert (await dispatcher.call("burn", {"target": "a"})).kind == "ok"
     assert (await office.dispatcher().call("burn", {"target": "a"})).request.grants == ()
 
 
-async def test_denied_by_nobody(office):
-    """Without a person the answer is no, and the model is told."""
+async def test_a_call_is_denied_if_no_person_can_answer(office):
+    """The model learns why."""
     result = await office.dispatcher(approvals=Approvals(ask=DenyAll())).call("burn", {"target": "a"})
     assert result.kind == "denied"
     assert "there is no person to ask" in result.text
@@ -281,8 +281,8 @@ async def test_a_store_that_cannot_keep_a_request_lets_nothing_run(office):
 # Many calls.
 
 
-async def test_what_comes_after_a_call_that_waits_is_held_back(office):
-    """Reading goes on; what changes something waits, and runs when it is sent again."""
+async def test_later_changes_of_a_batch_are_held_back_while_a_call_waits(office):
+    """Reading goes on. A change that was held back runs when the caller sends it again."""
     dispatcher = office.dispatcher()
     session = Session()
 

@@ -64,7 +64,7 @@ async def test_a_wrapper_counts_for_what_it_is_not_for_what_it_wraps(catalog):
 
 
 async def test_a_cap_bounds_the_threads(catalog, release):
-    """Of three calls at once only two are in threads."""
+    """Only two of three simultaneous calls are in threads."""
     inside, most = [], []
 
     @catalog.tool(concurrency_safe=True)

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 QUICK = RetryPolicy(attempts=3, wait_initial=0)
 
 
-async def test_context_tells_the_tool_about_its_call(catalog):
-    """Call, facts, attempt, deadline, session, resources, logger."""
+async def test_the_context_describes_the_call_to_the_tool(catalog):
+    """It has the call, the facts, the attempt, the deadline, the session, the resources and a logger."""
     clock, contexts = Clock(), []
 
     @catalog.tool(read_only=True, timeout_seconds=5)
@@ -79,9 +79,7 @@ async def test_reports_from_a_thread_arrive_on_the_loop(catalog):
     assert threads == {threading.current_thread()}
 
 
-async def test_a_listener_that_fails_is_no_business_of_the_call(catalog, caplog):
-    """Its mistake is logged."""
-
+async def test_an_error_of_a_progress_listener_is_logged_and_does_not_fail_the_call(catalog, caplog):
     @catalog.tool
     async def work(context: Context) -> int:
         """Work."""
@@ -108,7 +106,7 @@ async def test_inject_takes_the_nearest_resource(catalog):
 
 
 async def test_resources_are_made_for_each_attempt_and_closed_after_it(catalog):
-    """Also if it fails; and not before the verdict."""
+    """This holds also for an attempt that fails. No resource is made before the verdict."""
     events = []
 
     def connect(context: Context) -> Iterator[str]:

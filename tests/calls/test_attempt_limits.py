@@ -126,9 +126,7 @@ async def test_a_sync_tool_that_cannot_be_stopped_is_abandoned(catalog, release,
 
 
 @pytest.mark.parametrize("safe", [False, lambda arguments: False, lambda arguments: 1 / 0])
-async def test_other_unsafe_calls_wait_for_an_abandoned_one(catalog, release, safe):
-    """Safe ones do not."""
-
+async def test_unsafe_calls_wait_for_an_abandoned_unsafe_call(catalog, release, safe):
     @catalog.tool(timeout_seconds=STARTED, concurrency_safe=safe)
     def hang() -> None:
         """Hang."""

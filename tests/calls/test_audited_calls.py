@@ -102,8 +102,8 @@ async def test_a_call_is_judged_intended_and_ended(bank, tool, hooks):
     assert bank.events() == ["verdict", "intent", "outcome"]
 
 
-async def test_an_approved_call_is_written_down_from_the_question_to_the_outcome(bank):
-    """Who asked, who answered, and what came of it."""
+async def test_the_audit_log_has_an_approved_call_from_the_question_to_the_outcome(bank):
+    """It has who asked, who answered, and the result."""
     dispatcher = bank.dispatcher()
     session = Session(id="s1")
     waiting = await dispatcher.call("pay", {"amount": 3}, id="c1", session=session, principal="ada")
@@ -125,8 +125,7 @@ async def test_an_approved_call_is_written_down_from_the_question_to_the_outcome
     assert outcome["truncated"] is False
 
 
-async def test_a_denial_is_written_down_with_its_reason(bank):
-    """And no intent."""
+async def test_the_audit_log_has_a_denial_with_its_reason_and_no_intent(bank):
     dispatcher = bank.dispatcher()
     request = (await dispatcher.call("pay", {"amount": 3})).request
     await dispatcher.resume(request.id, Decision.deny("too much", by="grace"))
@@ -147,8 +146,8 @@ async def test_a_denial_is_written_down_with_its_reason(bank):
     ],
     ids=["denied", "bad arguments", "a hook's no", "replaced", "a hook asks", "a failure"],
 )
-async def test_every_end_is_written_down(bank, options, tool, arguments, events, kind):
-    """With an intent exactly where the tool was about to run."""
+async def test_the_audit_log_has_every_end_of_a_call(bank, options, tool, arguments, events, kind):
+    """There is an intent exactly if the tool was about to run."""
     assert (await bank.dispatcher(**options).call(tool, arguments)).kind == kind
     assert (bank.events(), bank.lines()[-1]["kind"]) == (events, kind)
 
@@ -161,9 +160,7 @@ async def test_an_edit_is_written_down_as_it_runs(bank):
     assert [line["arguments"]["amount"] for line in bank.lines() if line["event"] == "intent"] == [1]
 
 
-async def test_a_call_that_is_asked_about_again_is_intended_again(bank):
-    """Each time before it runs."""
-
+async def test_the_audit_log_has_an_intent_before_each_run_of_a_call(bank):
     @bank.catalog.tool
     async def careful(context: Context) -> str:
         """Find a change the first time."""
@@ -181,8 +178,8 @@ async def test_a_call_that_is_asked_about_again_is_intended_again(bank):
 # What must not be in it.
 
 
-async def test_secrets_and_redacted_texts_are_not_in_the_log(bank):
-    """Neither from arguments nor from reasons and edits."""
+async def test_secrets_and_redacted_texts_are_not_in_the_audit_log(bank):
+    """This holds for arguments, reasons and edits."""
     dispatcher = bank.dispatcher(redact=["s3cret"])
     request = (await dispatcher.call("pay", {"amount": 3, "pin": "hunter2"})).request
     decision = Decision.approve(arguments={"amount": 3, "pin": "hunter3"}, by="s3cret agent")
@@ -194,7 +191,7 @@ async def test_secrets_and_redacted_texts_are_not_in_the_log(bank):
     assert not [secret for secret in ("hunter2", "hunter3", "s3cret") if secret in text]
 
 
-async def test_credentials_are_neither_logged_nor_audited(bank, tmp_path, caplog):
+async def test_credentials_are_not_in_the_log_or_the_audit_log(bank, tmp_path, caplog):
     """The token that a resume brings is for the tool alone."""
     tokens = []
 
@@ -222,8 +219,8 @@ async def test_credentials_are_neither_logged_nor_audited(bank, tmp_path, caplog
 
 @pytest.mark.parametrize("hooks", [[], [Hook(Proceed())]], ids=["plain", "hooked"])
 @pytest.mark.parametrize("tool", ["balance", "slow_balance"])
-async def test_what_cannot_be_written_down_does_not_run(bank, hooks, tool, caplog):
-    """The log is closed: the call fails, and says why."""
+async def test_a_call_does_not_run_if_the_audit_log_is_closed(bank, hooks, tool, caplog):
+    """The call fails, and its result names the audit log."""
     bank.log.close()
     result = await bank.dispatcher(hooks=hooks).call(tool)
     assert (result.kind, bank.found) == ("internal", [])
@@ -244,8 +241,8 @@ class Full(AuditLog):
 
 
 @pytest.mark.parametrize("event", ["verdict", "intent"])
-async def test_neither_a_verdict_nor_an_intent_may_be_missing(bank, tmp_path, event):
-    """Each is written before the effect."""
+async def test_a_call_does_not_run_if_its_verdict_or_intent_cannot_be_written(bank, tmp_path, event):
+    """Both are written before the effect."""
     result = await bank.dispatcher(audit=Full(tmp_path / "full.jsonl", event)).call("balance")
     assert (result.kind, bank.found) == ("internal", [])
     assert "No space left" in result.text
@@ -288,7 +285,9 @@ async def test_an_approved_call_whose_intent_cannot_be_written_does_not_run(bank
 
 
 @pytest.mark.parametrize("approved", [False, True])
-async def test_after_the_effect_the_result_is_kept_and_the_gap_is_logged(bank, tmp_path, caplog, approved):
+async def test_a_result_is_kept_and_the_gap_is_logged_if_the_outcome_cannot_be_written(
+    bank, tmp_path, caplog, approved
+):
     """The call has happened, so its result must not be lost."""
     dispatcher = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "outcome"))
     if approved:
@@ -315,8 +314,8 @@ async def test_a_call_that_never_starts_has_its_line(tmp_path):
     assert [(line["tool"], line["kind"]) for line in lines] == [("rob", "not_found")]
 
 
-async def test_an_answer_that_is_refused_has_its_line(tmp_path):
-    """Who tried, and why it was not taken."""
+async def test_the_audit_log_has_a_line_for_a_refused_answer(tmp_path):
+    """It has who tried, and why the answer was refused."""
     bank = Bank(tmp_path)
     dispatcher = Dispatcher(bank.catalog, audit=bank.log, permissions=Permissions())
     request = (await dispatcher.call("pay", {"amount": 1}, principal="ada")).request

@@ -56,7 +56,6 @@ async def test_results_come_in_the_order_of_the_calls(catalog):
 
 
 async def test_an_empty_batch_has_no_results(catalog):
-    """Nothing comes of nothing."""
     assert await Dispatcher(catalog).call_many([]) == []
 
 
@@ -90,7 +89,7 @@ async def test_safe_neighbours_run_together(catalog, style):
 
 
 async def test_unsafe_calls_run_alone_and_in_order(catalog):
-    """Neither beside each other nor beside safe ones."""
+    """They do not run beside each other or beside safe calls."""
     company = Company()
 
     @catalog.tool
@@ -112,8 +111,9 @@ async def test_unsafe_calls_run_alone_and_in_order(catalog):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_company_may_depend_on_the_arguments(catalog, is_async):
-    """A function of the decoded arguments, defaults filled in; who cannot tell runs alone."""
+@pytest.mark.parametrize(("file", "most"), [("other", 3), ("same", 1), ("broken", 1)])
+async def test_a_function_of_the_arguments_may_decide_which_calls_run_together(catalog, is_async, file, most):
+    """The function gets decoded arguments with defaults. A call runs alone if the function raises."""
     company = Company()
 
     def apart(arguments):
@@ -130,10 +130,8 @@ async def test_company_may_depend_on_the_arguments(catalog, is_async):
         return await company.visit(n)
 
     dispatcher = Dispatcher(catalog)
-    for file, most in (("other", 3), ("same", 1), ("broken", 1)):
-        company.most = 0
-        await dispatcher.call_many([("write", {"n": n, "file": file}) for n in range(3)])
-        assert company.most == most
+    await dispatcher.call_many([("write", {"n": n, "file": file}) for n in range(3)])
+    assert company.most == most
     company.most = 0
     results = await dispatcher.call_many([("write", {"n": 1}), ("write", '{"n": 2}'), ("write", {"n": "x"})])
     assert (company.most, [result.kind for result in results]) == (1, ["ok", "ok", "bad_args"])
@@ -196,14 +194,13 @@ async def test_ids_are_kept_and_missing_ones_are_new(catalog):
     assert calls[2].id == ""
 
 
-async def test_what_is_no_call_is_refused(catalog):
-    """Before anything runs."""
+async def test_an_item_of_a_batch_that_is_not_a_call_is_refused(catalog):
     with pytest.raises(TypeError, match="ToolCall"):
         await Dispatcher(catalog).call_many([5])
 
 
-async def test_after_a_call_that_waits_later_changes_are_held_back(catalog):
-    """Reads go on; writes wait for it, say so, and are shown to the hooks."""
+async def test_later_changes_are_held_back_after_a_call_that_waits(catalog):
+    """Reads go on. A write says what it waits for, and hooks see its result."""
     ran, kinds = [], []
 
     class Watch:
@@ -355,8 +352,8 @@ async def test_a_second_cancellation_hurries_the_children(catalog):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_passes_on_passes_after_the_siblings_have_ended(catalog, error):
-    """An interrupt, or with `raise_bugs` a bug: siblings are cancelled and awaited first."""
+def test_an_interrupt_propagates_after_the_sibling_calls_have_ended(catalog, error):
+    """With `raise_bugs`, a bug does the same. The siblings are cancelled and awaited first."""
     cleaned = []
 
     @catalog.tool(read_only=True)
@@ -382,9 +379,7 @@ def test_what_passes_on_passes_after_the_siblings_have_ended(catalog, error):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-async def test_ten_thousand_calls_are_all_answered(catalog):
-    """In order, in one batch."""
-
+async def test_a_batch_of_ten_thousand_calls_has_all_results_in_order(catalog):
     @catalog.tool(read_only=True)
     async def echo(n: int) -> int:
         """Say it again."""

@@ -78,7 +78,7 @@ async def test_lost_outcomes_are_remembered_up_to_a_bound():
     dispatcher.close()
 
 
-async def test_a_lost_outcome_that_was_told_is_forgotten():
+async def test_a_lost_outcome_is_forgotten_after_it_was_reported():
     """The next answer is told once that the outcome is unknown. After that the request is over."""
     catalog = Catalog()
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
 @pytest.mark.anyio
 async def test_a_tool_sees_its_call():
-    """Who asked, for what, in which attempt, until when."""
+    """It can read the principal, the arguments, the attempt and the deadline."""
     catalog = Catalog()
     contexts = []
 
@@ -89,6 +89,5 @@ def test_a_secret_is_one_wherever_it_is_marked(hint):
 
 
 @pytest.mark.parametrize("hint", [str, Annotated[str, "Secret"], list[str], None, "Secret"])
-def test_other_hints_are_no_secrets(hint):
-    """Only the mark counts."""
+def test_a_hint_without_the_mark_is_not_a_secret(hint):
     assert not is_secret(hint)

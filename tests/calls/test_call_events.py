@@ -176,7 +176,7 @@ def test_a_batch_that_is_cancelled_has_as_many_ends_as_starts(names, way, turns)
     assert len(set(recorder.starts)) == len(recorder.starts)
 
 
-async def test_a_plain_call_is_told_in_order():
+async def test_a_plain_call_causes_its_events_in_order():
     recorder = Recorder()
     session = Session(id="s", principal="ada")
     result = await make_dispatcher(recorder).call("act", {"deed": "good"}, id="c", session=session)
@@ -199,7 +199,7 @@ async def test_a_listener_cannot_change_the_arguments():
     assert (await make_dispatcher(Meddler()).call("act", {"deed": "good"})).text == "good"
 
 
-async def test_each_attempt_is_told_with_the_error_of_the_one_before():
+async def test_the_event_of_an_attempt_has_the_error_of_the_attempt_before():
     recorder = Recorder()
     result = await make_dispatcher(recorder).call("act", {"deed": "flaky"})
     first, second = recorder.of(AttemptStarted)
@@ -207,8 +207,8 @@ async def test_each_attempt_is_told_with_the_error_of_the_one_before():
     assert (result.kind, result.attempts) == ("transient", 2)
 
 
-async def test_a_retry_is_told_before_its_attempt():
-    """With the seconds since the first attempt, by the clock of the dispatcher."""
+async def test_the_event_of_a_retry_comes_before_that_of_its_attempt():
+    """It has the seconds since the first attempt, by the clock of the dispatcher."""
     recorder = Recorder()
     await make_dispatcher(recorder, clock=iter(range(100)).__next__).call("act", {"deed": "flaky"})
     (retry,) = recorder.of(CallRetried)
@@ -219,7 +219,7 @@ async def test_a_retry_is_told_before_its_attempt():
 
 
 async def test_attempts_are_counted_on_after_a_person_has_answered():
-    """And there is no error then, unless the attempt after the answer failed."""
+    """There is no error then, unless the attempt after the answer failed."""
     recorder, catalog, runs = Recorder(), Catalog(), []
 
     @catalog.tool(read_only=True)
@@ -259,7 +259,7 @@ async def test_a_denied_call_says_what_decided():
         (Proceed(), None),
     ],
 )
-async def test_an_outcome_other_than_to_proceed_is_told(outcome, expected):
+async def test_an_outcome_other_than_to_proceed_causes_an_event(outcome, expected):
     class Decider:
         def before(self, call: ToolCall) -> Any:
             return outcome
@@ -270,7 +270,7 @@ async def test_an_outcome_other_than_to_proceed_is_told(outcome, expected):
     assert outcomes == ([] if expected is None else [(decider, expected)])
 
 
-async def test_a_result_of_an_around_or_an_after_hook_is_told():
+async def test_a_result_of_an_around_or_an_after_hook_causes_an_event():
     """A cache that answers is one of them. A hook that hands on the result of the tool is none."""
 
     class Polite:
@@ -307,7 +307,7 @@ async def test_a_call_that_waits_and_goes_on_starts_again_with_the_request():
     assert recorder.ends == [("c", "waiting"), ("c", "ok")]
 
 
-async def test_a_person_who_is_asked_at_once_is_told_between_start_and_end():
+async def test_events_of_asking_a_person_come_between_start_and_end_of_the_call():
     recorder = Recorder()
     approvals = Approvals(ask=lambda request: Decision.deny("not today"))
     result = await make_dispatcher(recorder, approvals=approvals).call("sign", {})
@@ -315,7 +315,7 @@ async def test_a_person_who_is_asked_at_once_is_told_between_start_and_end():
     assert recorder.names == ["call_started", "person_asked", "person_answered", "call_ended"]
 
 
-async def test_a_question_of_a_tool_is_told():
+async def test_a_question_of_a_tool_causes_events():
     recorder = Recorder()
     catalog = Catalog()
 
@@ -406,7 +406,7 @@ async def test_a_bug_that_is_raised_has_an_end():
     assert recorder.of(CallEnded)[0].error is caught.value
 
 
-async def test_a_call_that_is_cancelled_while_its_end_is_told_withdraws_its_request():
+async def test_a_call_cancelled_during_its_end_event_withdraws_its_request():
     """The caller does not get the result, so a later approval must not run the call."""
     reached = asyncio.Event()
 
@@ -427,7 +427,7 @@ async def test_a_call_that_is_cancelled_while_its_end_is_told_withdraws_its_requ
     assert [kind for _, kind in recorder.ends] == ["waiting"]
 
 
-async def test_calls_inside_a_tool_are_told_too():
+async def test_calls_inside_a_tool_cause_events():
     recorder = Recorder()
     catalog = Catalog()
 

@@ -83,7 +83,7 @@ async def test_resources_are_closed_in_reverse_order(recorder):
 
 @pytest.mark.parametrize("style", ["async", "sync", "generator", "async generator"])
 async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style):
-    """Also while a generator is being read."""
+    """This holds also while a generator is being read."""
 
     async def use_async(first: Inject[One]) -> str:
         recorder.log.append("run")
@@ -149,9 +149,7 @@ async def test_async_resources_of_a_sync_tool_live_on_the_loop(recorder):
     assert threads != [threading.main_thread()]
 
 
-async def test_what_was_made_is_in_the_context(recorder):
-    """Not the factory: a tool that looks it up there wants to use it."""
-
+async def test_the_context_has_the_resource_and_not_its_factory(recorder):
     async def use(first: Inject[One], context: Context) -> bool:
         return context.resources[One] is first
 
@@ -159,7 +157,7 @@ async def test_what_was_made_is_in_the_context(recorder):
         assert (await dispatcher.call("use", {})).unwrap() is True
 
 
-async def test_each_attempt_has_its_own(recorder):
+async def test_each_attempt_gets_a_new_resource(recorder):
     """A connection that failed is not used again."""
     failures = [Transient("busy"), Transient("busy")]
 
@@ -174,9 +172,7 @@ async def test_each_attempt_has_its_own(recorder):
     assert recorder.log == ["one in", "one sees Transient", "one out"] * 2 + ["one in", "one out"]
 
 
-async def test_resources_are_closed_after_a_failure(recorder):
-    """And told of it."""
-
+async def test_resources_see_the_error_and_are_closed_after_a_failure(recorder):
     async def use(first: Inject[One], second: Inject[Two]) -> str:
         raise ValueError("no")
 
@@ -186,8 +182,7 @@ async def test_resources_are_closed_after_a_failure(recorder):
     assert recorder.log[2:] == ["two sees ValueError", "two out", "one sees ValueError", "one out"]
 
 
-async def test_resources_are_closed_after_a_cancellation(recorder):
-    """Before it is passed on."""
+async def test_resources_are_closed_before_a_cancellation_propagates(recorder):
     started = asyncio.Event()
 
     async def use(first: Inject[One], second: Inject[Two]) -> None:
@@ -215,8 +210,8 @@ async def test_resources_are_closed_after_a_timeout(recorder):
     assert recorder.log == ["one in", "one sees CancelledError", "one out"]
 
 
-async def test_a_resource_that_fails_to_come_closes_those_that_came(recorder):
-    """And the tool never runs."""
+async def test_a_factory_that_fails_closes_the_resources_made_before(recorder):
+    """The tool does not run."""
     ran = []
 
     async def use(first: Inject[One], other: Inject[Database]) -> None:
@@ -272,7 +267,6 @@ async def attempt(manager, error):
 
 @pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
 async def test_a_resource_cannot_swallow_a_failure(kind):
-    """What failed has failed."""
     with pytest.raises(ValueError, match="no"):
         await attempt(kind(), ValueError("no"))
 
@@ -299,8 +293,7 @@ async def test_a_resource_may_put_a_failure_into_our_words(kind):
         await attempt(kind(BadArgs("no such row")), KeyError("row"))
 
 
-async def test_a_resource_that_raises_the_same_error_again_says_nothing_new(caplog):
-    """Nothing is logged for it."""
+async def test_a_resource_that_raises_the_same_error_again_causes_no_log(caplog):
     error = ValueError("no")
     with pytest.raises(ValueError, match="no"):
         await attempt(Swallowing(error), error)

@@ -22,7 +22,7 @@ def count_alive(kind: type) -> int:
     return sum(type(item) is kind for item in gc.get_objects())
 
 
-async def test_only_a_tool_that_asks_has_a_request_made():
+async def test_a_permission_request_is_built_only_for_a_tool_that_asks():
     """A tool that does not use `context.permissions` has nothing built for it, and further questions share a request."""
     catalog, counts = Catalog(), []
 

@@ -24,8 +24,8 @@ from toolkit.results import ToolResult
 SOON = 0.02
 
 
-def test_hooks_run_where_they_always_run(catalog, here):
-    """Before, around and after the tool: on the loop, and not in the thread of the caller."""
+def test_hooks_of_a_call_in_the_thread_of_the_caller_run_on_the_loop(catalog, here):
+    """This holds for hooks before, around and after the tool."""
     threads = []
 
     class Watch:
@@ -152,7 +152,7 @@ def test_errors_of_the_tool_are_results(catalog):
 
 
 def test_bugs_are_raised_with_the_frames_of_the_tool(catalog):
-    """With `raise_bugs`, as from a plain function."""
+    """With `raise_bugs`, the traceback is that of a plain function."""
 
     @catalog.tool(thread="caller")
     def broken() -> None:

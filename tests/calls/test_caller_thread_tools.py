@@ -200,7 +200,7 @@ def test_a_tool_that_calls_another(catalog, style):
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.sampled_from(["caller", "pool", "async"]), max_size=8))
 def test_a_batch_keeps_its_order_and_the_caller_runs_one_tool_at_a_time(kinds):
-    """Also for `call_many_sync`: other tools run beside it, in their own threads."""
+    """This holds also for `call_many_sync`: other tools run beside it, in their own threads."""
     catalog, running = Catalog(), []
 
     @catalog.tool(read_only=True, thread="caller")
@@ -248,6 +248,6 @@ def test_an_async_function_cannot_run_in_the_thread_of_the_caller(define):
 
 @pytest.mark.parametrize("value", ["callers", "main", 1, ""])
 def test_another_value_is_refused(value):
-    """And the values that exist are named."""
+    """The values that exist are named."""
     with pytest.raises(DefinitionError, match='`thread` has to be True, False or "caller"'):
         Tool.described(len, thread=value)

@@ -82,18 +82,22 @@ async def test_the_same_call_with_the_same_id_is_one_request(shop):
     assert shop.done == ["tea"]
 
 
-async def test_the_id_of_another_call_is_an_error_of_the_caller(shop, caplog):
-    """Other arguments, another session, another principal or another tool: nothing is asked, run or logged."""
+@pytest.mark.parametrize(
+    "options",
+    [{"item": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}],
+    ids=["arguments", "session", "principal"],
+)
+async def test_a_request_id_that_belongs_to_another_call_is_an_error_of_the_caller(shop, caplog, options):
+    """No person is asked, the tool does not run, and there is no warning in the log."""
     request = (await shop.send()).request
-    for options in ({"item": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
-        result = await shop.send(**options)
-        assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
-        assert "the request id 'step-1' belongs to another call" in result.text
-        assert result.text.endswith("The program that makes the call has to choose another request_id.")
-        with pytest.raises(ApprovalError) as caught:
-            result.unwrap()
-        assert caught.value.why == "changed"
-        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    result = await shop.send(**options)
+    assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
+    assert "the request id 'step-1' belongs to another call" in result.text
+    assert result.text.endswith("The program that makes the call has to choose another request_id.")
+    with pytest.raises(ApprovalError) as caught:
+        result.unwrap()
+    assert caught.value.why == "changed"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     other = await shop.dispatcher.call("wrap", {}, request_id="step-1")
     assert "belongs to another call" in other.text
     assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
@@ -112,7 +116,7 @@ async def test_the_id_of_another_call_is_raised_as_a_bug_if_bugs_are_raised():
         await dispatcher.call("send", {"item": "jam"}, request_id="step-1")
 
 
-async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
+async def test_two_sealed_requests_with_one_id_are_not_mistaken_for_each_other():
     """If two processes made them, the second one is refused when it comes back."""
     shop, other = Shop(Approvals(key=KEY)), Shop(Approvals(key=KEY))
     tea, jam = (await shop.send("tea")).request, (await other.send("jam")).request
@@ -148,7 +152,7 @@ async def test_a_denial_stays_a_denial(shop):
     assert again.error.message == "no"
 
 
-async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop):
+async def test_a_call_that_waits_for_an_answer_is_not_reported_as_run(shop):
     """It was approved, and asks its user something."""
     question = await shop.dispatcher.resume((await shop.wrap()).request, Decision.approve())
     again = await shop.wrap()
@@ -156,7 +160,7 @@ async def test_a_call_that_waits_for_an_answer_is_not_told_as_one_that_ran(shop)
     assert "run before" not in again.text
 
 
-async def test_a_request_that_expired_is_made_anew():
+async def test_a_new_request_replaces_one_that_expired():
     """Its id is taken, so the new one has an id of its own, and is one request again."""
     now = [1000.0]
     shop = Shop(Approvals(expires_seconds=10.0, clock=lambda: now[0]))
@@ -168,7 +172,7 @@ async def test_a_request_that_expired_is_made_anew():
     assert (await shop.send()).value == "sent tea"
 
 
-async def test_a_request_that_was_withdrawn_is_made_anew():
+async def test_a_new_request_replaces_one_that_was_withdrawn():
     """A call that was cancelled while a person was asked is no answer."""
     is_asked: asyncio.Event = asyncio.Event()
 
@@ -202,13 +206,13 @@ async def test_all_requests_of_the_step_are_found_again(shop):
 
 
 async def test_two_steps_at_once_make_one_request():
-    """Also if both ask at the same moment, for the same call; for another call one of them fails."""
+    """This holds also if both ask at the same moment, for the same call; for another call one of them fails."""
     shop = Shop(Approvals(MemoryApprovals()))
     results = await asyncio.gather(*[shop.send() for _ in range(5)])
     assert {result.request.id for result in results} == {"step-1"}
 
 
-async def test_a_call_of_a_batch_has_its_own(shop):
+async def test_a_call_of_a_batch_may_have_a_request_id(shop):
     """`ToolCall.request_id` counts in `call` and in `call_many`."""
     calls = [ToolCall("send", {"item": "tea"}, request_id="a"), ToolCall("send", {"item": "jam"}, request_id="b")]
     first = await shop.dispatcher.call_many(calls)

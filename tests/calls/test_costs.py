@@ -106,7 +106,7 @@ async def test_a_cost_is_given_back_if_the_tool_needs_a_person_first():
 
 @pytest.mark.parametrize("answer", [-1, float("nan"), float("inf"), True, "0.05", None, by_count])
 @pytest.mark.parametrize("mode", [None, "auto", "bypass"])
-async def test_a_call_is_denied_if_its_cost_is_no_amount(answer, mode):
+async def test_a_call_is_denied_if_its_cost_is_not_an_amount(answer, mode):
     """In every mode, because budgets and rules could not count on it."""
     permissions = None if mode is None else Permissions(mode)
     result = await Dispatcher(studio(lambda arguments: answer), permissions=permissions).call("paint")
@@ -213,8 +213,7 @@ async def test_a_person_is_asked_again_if_the_call_has_become_dearer(later, kind
         assert (await dispatcher.resume(result, Decision.approve())).cost == later
 
 
-async def test_a_verdict_that_is_explained_has_the_cost():
-    """Without a call."""
+async def test_explain_reports_the_cost_of_a_call():
     verdict = await Dispatcher(studio(by_count), permissions=Permissions("auto")).explain("paint", {"count": 2})
     assert (verdict.word, verdict.cost) == ("allow", 0.08)
     assert "\n  costs $0.08" in str(verdict)

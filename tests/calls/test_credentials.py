@@ -65,8 +65,7 @@ async def test_a_tool_that_needs_credentials_waits_for_them(tool):
     assert result.request.grants == ()
 
 
-async def test_a_resource_that_needs_credentials_makes_its_call_wait():
-    """The function was not begun."""
+async def test_a_resource_that_needs_credentials_makes_its_call_wait_before_the_function_starts():
     catalog = Catalog()
     ran = []
 
@@ -92,7 +91,7 @@ async def test_a_resource_that_needs_credentials_makes_its_call_wait():
 
 
 async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog):
-    """Not in the store's file, the request, the result or the log."""
+    """They are not in the file of the store, the request, the result or the log."""
     hub, path = Hub(), tmp_path / "x.approvals.sqlite"
     dispatcher = Dispatcher(hub.catalog, approvals=Approvals(SQLiteApprovals(path)))
     request = (await dispatcher.call("fetch", {"name": "x"})).request
@@ -122,8 +121,8 @@ async def test_credentials_that_are_refused_end_the_call():
     assert hub.tokens == []
 
 
-async def test_without_the_credentials_it_asks_again():
-    """An approval alone does not help, and uses the request up."""
+async def test_an_approval_without_the_credentials_asks_again():
+    """The first request is used up."""
     hub = Hub()
     dispatcher = Dispatcher(hub.catalog)
     first = (await dispatcher.call("fetch", {"name": "x"})).request
@@ -131,7 +130,7 @@ async def test_without_the_credentials_it_asks_again():
     assert (again.kind, again.request.id != first.id) == ("waiting", True)
 
 
-async def test_what_was_agreed_to_holds_while_credentials_are_fetched(tmp_path):
+async def test_an_approval_stays_bound_to_its_preview_while_credentials_are_fetched(tmp_path):
     """An approved change that then wants credentials is still bound to the file as it was shown."""
     notes = Notes(tmp_path)
 
@@ -187,8 +186,8 @@ async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(offic
     assert (await office.dispatcher().call("enter", {"door": "a"})).kind == "bad_args"
 
 
-async def test_explain_mends_what_a_call_would_mend(office):
-    """So that it speaks of the same call; what cannot be mended, or is not there, is refused."""
+async def test_explain_repairs_arguments_as_a_call_would(office):
+    """So both are about the same call. Arguments that cannot be repaired, or are missing, are refused."""
     dispatcher = office.dispatcher()
     assert (await dispatcher.explain("burn", {"target": "a", "depth": "2"})).word == "ask"
     with pytest.raises(ToolError, match="target"):

@@ -22,8 +22,8 @@ def cut(text, most, value=None, parts=()):
     return result
 
 
-def test_a_long_text_ends_in_what_was_cut():
-    """And is no longer than it may be."""
+def test_a_long_text_ends_with_a_note_about_the_cut():
+    """The text is not longer than the limit."""
     result = cut("x" * 1000, 100)
     assert result.text == "x" * 58 + "...\n[truncated: 58 of 1,000 characters]"
     assert len(result.text) <= 100
@@ -52,16 +52,15 @@ CHARACTERS = {
 
 @pytest.mark.parametrize("character", CHARACTERS.values(), ids=CHARACTERS.keys())
 @pytest.mark.parametrize("offset", range(-4, 5))
-def test_no_character_is_split(character, offset):
-    """As people see them: with accents, joined, coloured, flags."""
+def test_no_visible_character_is_split(character, offset):
+    """Such characters have accents, are joined or coloured, or are flags."""
     text = ("x" * (58 + offset) + character).ljust(1000, "y")
     start = cut(text, 100).text.rpartition("[truncated: ")[0].removesuffix("...\n")
     assert start in (text[: len(start)], text)
     assert character in start or not any(start.endswith(character[:length]) for length in range(1, len(character)))
 
 
-def test_what_never_ends_is_cut_all_the_same():
-    """A thousand accents are no character."""
+def test_a_base_letter_with_thousands_of_accents_is_cut():
     result = cut("e" + "\u0301" * 5000, 100)
     assert result.text.endswith("[truncated: 58 of 5,001 characters]")
 
@@ -78,7 +77,7 @@ def test_parts_are_cut_with_the_text():
 
 
 def test_several_texts_are_cut_between_their_records():
-    """As a server sends them: each in a part of its own, and all of them in the text."""
+    """A server sends each text in a separate part, and all of them are in the text of the result."""
     parts = [TextPart("a,b\n1,2\n3,4\n"), TextPart(json.dumps(list(range(100)))), TextPart("left out")]
     result = cut("\n".join(part.text for part in parts), 100, parts=parts)
     assert result.text.splitlines()[-1] == "[truncated: 62 of 412 characters]"
@@ -136,8 +135,9 @@ async def test_a_short_text_does_not_hide_a_long_resource(session):
 )
 @pytest.mark.parametrize("letter", ["x", "字"])
 @pytest.mark.parametrize("returns", [str, list])
-async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, letter, returns):
-    """A tool's own number takes the place of the dispatcher's; without any, the limit is 10,000 tokens."""
+@pytest.mark.parametrize("has_session", [False, True])
+async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, letter, returns, has_session):
+    """A number of the tool replaces that of the dispatcher. Without any, the limit is 10,000 tokens."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, **facts)
@@ -145,17 +145,16 @@ async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, l
         """Shout."""
         return letter * length if returns is str else [letter] * (length // 4)
 
-    dispatcher = Dispatcher(catalog, **options)
-    for session in (None, Session()):
-        result = await dispatcher.call("shout", {"length": 200_000}, session=session)
-        assert result.truncated
-        assert len(result.text) <= max_chars
-        size = len(result.text.encode())
-        assert size <= max_bytes
-        if returns is str:
-            assert size > 0.9 * min(max_bytes, max_chars * len(letter.encode())) - 60
-        short = await dispatcher.call("shout", {"length": max_bytes // 4}, session=session)
-        assert not short.truncated
+    dispatcher, session = Dispatcher(catalog, **options), Session() if has_session else None
+    result = await dispatcher.call("shout", {"length": 200_000}, session=session)
+    assert result.truncated
+    assert len(result.text) <= max_chars
+    size = len(result.text.encode())
+    assert size <= max_bytes
+    if returns is str:
+        assert size > 0.9 * min(max_bytes, max_chars * len(letter.encode())) - 60
+    short = await dispatcher.call("shout", {"length": max_bytes // 4}, session=session)
+    assert not short.truncated
 
 
 @pytest.mark.anyio

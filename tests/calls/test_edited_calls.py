@@ -85,7 +85,7 @@ async def test_the_result_says_what_was_changed_and_by_whom(desk):
     ],
     ids=["a default", "two", "a secret"],
 )
-async def test_only_what_was_changed_is_told(desk, arguments, words, before, after):
+async def test_the_note_names_only_the_arguments_that_changed(desk, arguments, words, before, after):
     """Defaults are filled in before the two are compared, and a secret is not shown."""
     sent = {**LETTER, "key": "k1"} if "key" in arguments else LETTER
     result = await resume(desk.dispatcher(), arguments, sent=sent)
@@ -98,14 +98,12 @@ async def test_only_what_was_changed_is_told(desk, arguments, words, before, aft
 
 
 @pytest.mark.parametrize("arguments", [LETTER, {**LETTER, "copies": 1}, {"text": "hello", "to": "bob"}])
-async def test_arguments_that_are_the_same_are_no_change(desk, arguments):
-    """There is nothing to tell."""
+async def test_edited_arguments_that_are_equal_cause_no_note(desk, arguments):
     result = await resume(desk.dispatcher(), arguments)
     assert (result.text, result.metadata) == ("sent to bob", None)
 
 
-async def test_a_person_without_a_name_is_the_user(desk):
-    """As in the result of a denied call."""
+async def test_a_person_without_a_name_is_called_the_user(desk):
     dispatcher = desk.dispatcher()
     request = (await dispatcher.call("send", LETTER)).request
     result = await dispatcher.resume(request.id, Decision.approve(arguments={**LETTER, "to": "carol"}))
@@ -128,8 +126,7 @@ async def test_arguments_of_an_open_tool_are_added_and_left_out(desk):
     assert result.metadata["edits"] == [{"by": "ada", "before": {"a": 1}, "after": {"c": 3}}]
 
 
-async def test_long_values_are_cut_for_the_model_and_whole_for_programs(desk):
-    """The note stays short."""
+async def test_long_edited_values_are_cut_in_the_note_and_whole_in_the_metadata(desk):
     result = await resume(desk.dispatcher(), {**LETTER, "text": "x" * 5000})
     assert len(result.text) < 300
     assert "... (5,002 characters)" in result.text
@@ -137,7 +134,7 @@ async def test_long_values_are_cut_for_the_model_and_whole_for_programs(desk):
 
 
 async def test_the_note_counts_for_the_size_of_a_result(desk):
-    """And is not cut away with the end of a long one."""
+    """It is not cut away with the end of a long result."""
 
     @desk.catalog.tool(max_chars=200)
     async def shout(word: str) -> str:
@@ -156,7 +153,7 @@ async def test_the_note_counts_for_the_size_of_a_result(desk):
     ("rules", "arguments", "kind"),
     [([], {**LETTER, "to": "no one"}, "failed"), (["deny send(to=eve)"], {**LETTER, "to": "eve"}, "denied")],
 )
-async def test_a_failure_is_told_with_the_arguments_that_failed(desk, rules, arguments, kind):
+async def test_the_result_of_a_failed_call_names_the_edited_arguments(desk, rules, arguments, kind):
     """The model must not think that its own arguments were wrong."""
     result = await resume(desk.dispatcher(*rules), arguments)
     assert result.kind == kind
@@ -164,7 +161,7 @@ async def test_a_failure_is_told_with_the_arguments_that_failed(desk, rules, arg
     assert result.metadata["edits"][0]["after"] == {"to": arguments["to"]}
 
 
-async def test_a_change_that_is_asked_about_again_is_told_in_the_end(desk, tmp_path):
+async def test_an_edit_that_needs_a_second_approval_is_in_the_final_result(desk, tmp_path):
     """The second person sees what the first one changed, in the store of another process too."""
     path = tmp_path / "x.approvals.sqlite"
     rules = ["ask send(to=carol)"]
@@ -209,8 +206,7 @@ async def test_the_audit_log_says_what_was_changed(desk, tmp_path):
     assert "hunter" not in (tmp_path / "audit.jsonl").read_text()
 
 
-async def test_what_is_redacted_stays_masked(desk):
-    """In the note, in the metadata and in the request."""
+async def test_redacted_text_stays_masked_in_the_note_and_metadata_and_request(desk):
     dispatcher = desk.dispatcher("ask send(to=x*)", redact=["s3cret"])
     result = await resume(dispatcher, {**LETTER, "to": "x s3cret"})
     assert result.kind == "waiting"
@@ -230,9 +226,7 @@ async def test_a_note_cannot_be_forged_by_what_is_in_it(desk):
     assert result.text.splitlines()[1] == "sent to bob"
 
 
-async def test_a_tool_or_hook_cannot_say_what_a_person_changed(desk):
-    """Only the dispatcher knows."""
-
+async def test_a_tool_or_hook_cannot_set_the_edits_of_a_person(desk):
     class Liar:
         def after(self, call, result):
             if result.kind == "waiting":
@@ -251,8 +245,8 @@ async def test_arguments_that_did_not_fit_are_forgotten(desk):
     assert (result.text, result.metadata) == ("sent to bob", None)
 
 
-async def test_what_a_person_edits_at_the_terminal_reaches_the_model(desk):
-    """Through the asker, while the call waits."""
+async def test_an_edit_at_the_terminal_reaches_the_model(desk):
+    """The asker answers while the call waits."""
     output = io.StringIO()
     prompt = TerminalPrompt(
         input=io.StringIO("e\n"), output=output, edit=lambda text: text.replace('"bob"', '"carol"'), by="ada"

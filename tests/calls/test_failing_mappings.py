@@ -197,7 +197,7 @@ async def test_arguments_that_fail_are_a_result(catalog, configuration, tmp_path
 @pytest.mark.parametrize("configuration", ["nothing", "redaction", "all"])
 @pytest.mark.parametrize("outcome", [Modify, Replace, lambda mapping: Modify({"path": mapping}), None])
 async def test_a_hook_that_hands_over_a_failing_mapping_is_a_result(catalog, configuration, outcome, tmp_path):
-    """As other arguments, as the result, or inside them."""
+    """The mapping is the arguments, the result, or a value inside them."""
 
     class Handing:
         mapping = None
@@ -280,7 +280,7 @@ async def test_a_failing_mapping_in_an_answer_is_the_documented_error(catalog, c
 
 
 async def test_a_failing_mapping_instead_of_a_sealed_request_is_the_documented_error(catalog, tmp_path):
-    """With and without an audit log."""
+    """This holds with and without an audit log."""
     sealed = Approvals(key=b"k" * 32)
     async with Dispatcher(catalog, approvals=sealed, audit=AuditLog(tmp_path / "audit.jsonl")) as dispatcher:
         for method, kind in CASES:

@@ -133,8 +133,8 @@ def params(clients):
 
 
 @params(ALL)
-async def test_a_server_that_answers_is_asked_once(client, server, clock):
-    """To know that the clients work."""
+async def test_a_server_that_answers_gets_one_request(client, server, clock):
+    """This shows that the clients work."""
     result = await call_server(client, server.url, clock)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 1)
     assert server.requests == ["POST"]
@@ -147,7 +147,7 @@ async def test_a_server_that_answers_is_asked_once(client, server, clock):
 @params(CLIENTS)
 @pytest.mark.parametrize("facts", ["reads", "writes", "repeats"])
 async def test_too_many_requests_are_repeated_when_the_server_says(client, facts, server, clock):
-    """Nothing was done yet, so any tool may try again that is not destructive; not sooner than asked."""
+    """The call had no effect, so any tool that is not destructive tries again, and not sooner than the server asks."""
     server.script = [answer(429, retry_after="7"), answer(200, "fine")]
     result = await call_server(client, server.url, clock, facts=facts)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 2)
@@ -168,8 +168,8 @@ async def test_a_server_that_asks_for_an_hour_is_not_waited_for(client, server, 
 
 @params(CLIENTS)
 @pytest.mark.parametrize("status", [500, 502, 503])
-async def test_a_failing_server_is_asked_again_by_what_changes_nothing(client, status, server, clock):
-    """And by what says that it may be repeated."""
+async def test_a_call_that_may_be_repeated_is_tried_again_at_a_failing_server(client, status, server, clock):
+    """The tool is idempotent."""
     server.script = [answer(status), answer(status), answer(200, "fine")]
     result = await call_server(client, server.url, clock, facts="repeats")
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 3)
@@ -177,8 +177,7 @@ async def test_a_failing_server_is_asked_again_by_what_changes_nothing(client, s
 
 
 @params(CLIENTS)
-async def test_a_server_that_goes_on_failing_is_left_alone(client, server, clock):
-    """After three attempts."""
+async def test_a_server_that_goes_on_failing_is_called_three_times(client, server, clock):
     server.script = [answer(500)]
     result = await call_server(client, server.url, clock)
     assert (result.kind, result.attempts, len(server.requests)) == ("transient", 3, 3)
@@ -215,7 +214,7 @@ def combinations():
 
 
 @pytest.mark.parametrize(("client", "fault", "path"), combinations())
-async def test_what_changes_nothing_is_repeated_after_any_fault(client, fault, path, server, clock):
+async def test_a_read_only_call_is_repeated_after_any_fault(client, fault, path, server, clock):
     """The repetition does no harm, also if the first attempt had its effect."""
     server.script = [fault, answer(200, "fine")]
     result = await call_server(client, server.url + path, clock, facts="reads")
@@ -226,7 +225,7 @@ async def test_what_changes_nothing_is_repeated_after_any_fault(client, fault, p
 
 @pytest.mark.parametrize(("client", "fault", "path"), combinations())
 @pytest.mark.parametrize("facts", ["writes", "destroys"])
-async def test_what_may_have_happened_is_not_repeated(client, fault, path, facts, server, clock):
+async def test_a_call_that_may_have_happened_is_not_repeated(client, fault, path, facts, server, clock):
     """A payment is made once, and the model is told that its outcome is unknown."""
     server.script = [fault, answer(200, "paid twice")]
     result = await call_server(client, server.url + path, clock, facts=facts)
@@ -252,7 +251,7 @@ def closed_port():
 @params(ALL)
 @pytest.mark.parametrize("facts", ["reads", "writes"])
 async def test_a_refused_connection_is_tried_again(client, facts, closed_port, clock):
-    """Nothing can have happened."""
+    """The effect cannot have happened."""
     result = await call_server(client, closed_port, clock, facts=facts)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 3, [0.2, 0.4])
     assert result.error.details["happened"] == "no"
@@ -261,7 +260,6 @@ async def test_a_refused_connection_is_tried_again(client, facts, closed_port, c
 
 @params(CLIENTS)
 async def test_destructive_call_runs_once_even_if_nothing_happened(client, closed_port, clock):
-    """The rule has no exception."""
     result = await call_server(client, closed_port, clock, facts="destroys")
     assert (result.attempts, clock.slept) == (1, [])
 

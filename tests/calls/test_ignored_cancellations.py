@@ -243,7 +243,7 @@ async def test_a_tool_inside_an_around_hook_is_left_alone_first():
     await until(lambda: dispatcher.abandoned == 0)
 
 
-async def test_a_caller_with_a_timer_of_its_own_gets_its_timeout():
+async def test_a_timeout_around_a_call_reaches_the_caller():
     """`asyncio.timeout` around the call works as around any other code."""
     catalog, stubborn = Catalog(), Stubborn()
 
@@ -312,8 +312,8 @@ async def test_a_tool_that_cleans_up_in_time_is_not_abandoned():
     assert (cleaned, dispatcher.abandoned) == ([True], 0)
 
 
-def test_a_tool_whose_call_is_closed_is_closed_with_it():
-    """As with any coroutine: nothing goes on without its loop."""
+def test_a_tool_is_closed_with_the_coroutine_of_its_call():
+    """No code goes on without its loop."""
     catalog, closed = Catalog(), []
 
     @catalog.tool

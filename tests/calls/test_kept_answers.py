@@ -163,8 +163,8 @@ def test_a_tool_gets_precisely_its_answers(values, data):
         rest, answers = list(order), {}
         for size in [*sizes, len(order)]:
             keys, rest = rest[:size], rest[size:]
-            got = await asyncio.gather(*[context.ask(str(key), f"{owner} {key}?", {}) for key in keys])
-            answers.update(zip(keys, got, strict=True))
+            new_answers = await asyncio.gather(*[context.ask(str(key), f"{owner} {key}?", {}) for key in keys])
+            answers.update(zip(keys, new_answers, strict=True))
         completed.append((owner, answers))
 
     async def answer_all() -> None:
@@ -257,7 +257,7 @@ async def test_answers_stay_if_the_approval_is_asked_for_again(tmp_path):
     assert done == [("new", True)]
 
 
-async def test_edited_arguments_ask_anew(tmp_path):
+async def test_edited_arguments_cause_the_questions_again(tmp_path):
     """An approval with other arguments drops the answers that were given for the former ones."""
     catalog, done = Catalog(), []
     path = tmp_path / "x.txt"

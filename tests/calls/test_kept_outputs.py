@@ -69,8 +69,8 @@ async def test_the_cut_text_names_a_handle():
     ],
     ids=["no tool", "denied", "no session"],
 )
-async def test_nothing_is_kept_that_could_not_be_read(options, session):
-    """Without the tool, without the permission or without a session the text is cut as before."""
+async def test_a_long_text_is_not_kept_if_it_could_not_be_read(options, session):
+    """Without the tool, the permission or a session, the text is cut."""
     result = await make_dispatcher(log, **options).call("log", {}, session=session)
     assert re.search(r"\n\[truncated: \d+ of 1,000 lines\]$", result.text)
     assert result.metadata is None
@@ -226,22 +226,22 @@ async def test_one_principal_cannot_read_the_outputs_of_another(returned):
         assert (await dispatcher.call("read_output", handle, session=session, principal=principal)).kind == "ok"
 
 
-async def test_the_principal_of_a_session_is_that_of_its_calls():
-    """A call that names no principal acts for that of its session."""
+@pytest.mark.parametrize("options", [{"principal": "ada"}, {}], ids=["named", "not named"])
+async def test_a_call_without_a_principal_acts_for_that_of_its_session(options):
     dispatcher, session = make_dispatcher(log), Session(principal="ada")
     handle = {"handle": (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]}
-    for options in ({"principal": "ada"}, {}):
-        assert (await dispatcher.call("read_output", handle, session=session, **options)).kind == "ok"
+    assert (await dispatcher.call("read_output", handle, session=session, **options)).kind == "ok"
 
 
-async def test_a_call_resumed_without_its_session_names_no_handle():
-    """The text could not be read, because the session of the resumed call ends with it."""
+@pytest.mark.parametrize("has_session", [False, True])
+async def test_the_result_of_a_resume_names_a_handle_only_if_the_session_was_given(has_session):
+    """Otherwise the text could not be read, because the session of the resumed call ends with it."""
     dispatcher, session = make_dispatcher(Tool.described(log, approval="always")), Session()
-    for options, is_kept in (({}, False), ({"session": session}, True)):
-        waiting = await dispatcher.call("log", {}, session=session)
-        result = await dispatcher.resume(waiting.request.id, Decision.approve(by="ada"), **options)
-        assert result.truncated
-        assert ("output_handle" in (result.metadata or {}), "read_output" in result.text) == (is_kept, is_kept)
+    waiting = await dispatcher.call("log", {}, session=session)
+    options = {"session": session} if has_session else {}
+    result = await dispatcher.resume(waiting.request.id, Decision.approve(by="ada"), **options)
+    assert result.truncated
+    assert ("output_handle" in (result.metadata or {}), "read_output" in result.text) == (has_session, has_session)
 
 
 async def test_one_session_cannot_read_the_outputs_of_another():
@@ -328,7 +328,7 @@ def test_the_same_text_is_kept_once():
 
 
 def test_two_texts_never_share_a_handle(monkeypatch):
-    """Also if the short digests are equal, which a hostile page could bring about."""
+    """This holds also if the short digests are equal, which a hostile page could bring about."""
     from toolkit.calls import kept_outputs
 
     class Digest:
@@ -393,8 +393,8 @@ async def test_the_line_about_the_whole_text_counts(max_chars, is_kept):
     assert result.text.endswith(") has the rest]" if is_kept else LOG[:max_chars])
 
 
-async def test_without_a_reader_the_text_stays_as_it_is():
-    """If the whole text could not be read, it is dropped, and the text says nothing about it."""
+async def test_a_text_cut_by_the_tool_is_unchanged_if_there_is_no_reader():
+    """The whole text is dropped, and the result does not mention it."""
     result = await make_dispatcher(show_ends, reader=False).call("show_ends", {}, session=Session())
     assert result.text == f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
     assert (result.truncated, result.full_text) == (False, None)

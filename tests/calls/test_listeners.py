@@ -56,7 +56,7 @@ class RaisingInThread(Raising):
 @pytest.mark.parametrize("broken", [Raising, RaisingLater, RaisingInThread])
 @pytest.mark.parametrize("error", [ValueError("oops"), SystemExit(3), asyncio.CancelledError()])
 async def test_a_listener_that_raises_changes_nothing_and_is_logged_once(caplog, broken, error):
-    """For each event; the listeners after it are told."""
+    """There is one log record for each event, and later listeners receive the event."""
     hook, recorder = broken(), Recorder()
     hook.error = error
     with caplog.at_level(logging.WARNING, "toolkit"):
@@ -69,7 +69,7 @@ async def test_a_listener_that_raises_changes_nothing_and_is_logged_once(caplog,
     ]
 
 
-async def test_what_a_listener_raises_is_masked_in_the_log(caplog):
+async def test_an_error_of_a_listener_is_masked_in_the_log(caplog):
     class Quoting:
         def on_event(self, event: Any) -> None:
             raise ValueError(f"it was {event.call.arguments['a']}")
@@ -170,7 +170,7 @@ async def test_a_cancellation_reaches_the_other_listeners_first():
 
 @pytest.mark.parametrize("broken", [Raising, RaisingLater, RaisingInThread])
 @pytest.mark.parametrize("recorder_class", [Recorder, AsyncRecorder])
-async def test_what_ends_more_than_a_call_is_raised_after_all_listeners_were_told(broken, recorder_class):
+async def test_a_call_abandoned_by_a_listener_still_sends_all_events(broken, recorder_class):
     """The error of each event replaces the one before; the call has an end, and its tool has not run."""
     hook, recorder, ran = broken(), recorder_class(), []
     hook.error = CallAbandoned()
@@ -184,22 +184,22 @@ async def test_what_ends_more_than_a_call_is_raised_after_all_listeners_were_tol
     assert (recorder.names, ran) == (["call_started", "call_ended"], [])
 
 
-async def test_listeners_of_all_kinds_are_told_in_their_order():
-    """Also if one that has to be awaited stands between others."""
-    told: list[str] = []
+async def test_listeners_of_all_kinds_run_in_their_order():
+    """This holds also if an async one stands between others."""
+    names: list[str] = []
 
     class First:
         def on_event(self, event: Any) -> None:
-            told.append("first")
+            names.append("first")
 
     class Second:
         async def on_event(self, event: Any) -> None:
             await asyncio.sleep(0)
-            told.append("second")
+            names.append("second")
 
     class Third:
         def on_event(self, event: Any) -> None:
-            told.append("third")
+            names.append("third")
             raise ValueError
 
     class Fourth:
@@ -207,10 +207,10 @@ async def test_listeners_of_all_kinds_are_told_in_their_order():
             return self.tell()
 
         async def tell(self) -> None:
-            told.append("fourth")
+            names.append("fourth")
 
     await Dispatcher(Catalog(add), hooks=[First(), Second(), Third(), Fourth()]).call("add", {"a": 1})
-    assert told == ["first", "second", "third", "fourth"] * 3
+    assert names == ["first", "second", "third", "fourth"] * 3
 
 
 async def test_a_call_with_a_listener_leaves_no_cyclic_garbage():
@@ -244,8 +244,8 @@ async def test_a_call_with_a_listener_leaves_no_cyclic_garbage():
 # Changes of the catalog.
 
 
-def test_a_change_of_the_catalog_is_told_at_once():
-    """Added, replaced and removed tools, in a program without an event loop."""
+def test_listeners_receive_changes_of_the_catalog_at_once():
+    """The changes are added, replaced and removed tools, in a program without an event loop."""
     catalog, recorder = Catalog(add), Recorder()
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     catalog.add(subtract)
@@ -260,8 +260,7 @@ def test_a_change_of_the_catalog_is_told_at_once():
 
 
 @pytest.mark.parametrize("recorder_class", [AsyncRecorder, BlockingRecorder])
-def test_a_listener_that_has_to_be_awaited_is_told_without_an_event_loop(recorder_class):
-    """In a thread of its own."""
+def test_an_async_listener_runs_in_a_thread_if_there_is_no_event_loop(recorder_class):
     catalog, recorder = Catalog(add), recorder_class()
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     catalog.add(subtract)
@@ -270,7 +269,7 @@ def test_a_listener_that_has_to_be_awaited_is_told_without_an_event_loop(recorde
     dispatcher.close()
 
 
-async def test_an_async_listener_is_told_in_the_running_event_loop():
+async def test_an_async_listener_runs_in_the_running_event_loop():
     class Looking(AsyncRecorder):
         async def on_event(self, event: Any) -> None:
             self.loop = asyncio.get_running_loop()
@@ -294,7 +293,7 @@ def test_a_failure_at_a_change_is_logged_and_the_change_stays(caplog):
     dispatcher.close()
 
 
-def test_a_dispatcher_that_extends_another_tells_its_own_listeners_alone():
+def test_listeners_of_a_dispatcher_and_its_extension_receive_a_catalog_change_once():
     catalog, first, second = Catalog(add), Recorder(), Recorder()
     dispatcher = Dispatcher(catalog, hooks=[first])
     extended = dispatcher.extended(hooks=[second])
@@ -316,7 +315,7 @@ def test_a_listener_does_not_keep_a_dispatcher_alive():
 # What a listener wants to be told.
 
 
-async def test_a_listener_is_told_only_the_events_that_it_names():
+async def test_a_listener_receives_only_the_events_that_it_names():
     class Ends(Recorder):
         listens_to = (CallEnded,)
 
@@ -329,8 +328,8 @@ async def test_a_listener_is_told_only_the_events_that_it_names():
 
 
 @pytest.mark.parametrize("wrong", ["call_ended", ("call_ended",), [CallEnded], CallEnded])
-def test_what_is_no_tuple_of_events_is_refused(wrong):
-    """When the dispatcher is made, with an example."""
+def test_events_that_are_not_a_tuple_are_refused(wrong):
+    """The error comes when the dispatcher is made, and has an example."""
     recorder = Recorder()
     recorder.listens_to = wrong
     with pytest.raises(TypeError, match=r"has to be a tuple of events, such as \(CallEnded,\)"):

@@ -72,6 +72,6 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again():
     ],
     ids=["denied", "no answer", "failed", "no answers", "wrong", "declined", "another principal"],
 )
-async def test_what_is_no_answer_is_declined(ask):
+async def test_an_invalid_answer_counts_as_declined(ask):
     """The tool goes on, and sees that the person has declined."""
     assert (await build_dispatcher(ask, []).call("order", {}, principal="ada")).text == "DECLINED"

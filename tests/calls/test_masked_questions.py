@@ -105,7 +105,7 @@ async def test_a_question_with_choices_that_would_be_masked_is_refused(tool, sch
     assert requests == []
 
 
-async def test_what_a_user_only_reads_may_be_masked():
+async def test_text_that_a_user_only_reads_may_be_masked():
     """A secret in a title or a description does not stop the question."""
     schema = {"oneOf": [{"const": 1, "title": SECRET}, {"const": 2}], "description": SECRET}
     request = (await build(schema).call("login", {})).request

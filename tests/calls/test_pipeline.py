@@ -52,8 +52,8 @@ async def test_arguments_may_be_json_text(catalog, arguments, validation):
         ('"text"', "expected an object"),
     ],
 )
-async def test_what_does_not_fit_is_refused_with_words(catalog, arguments, word, validation):
-    """The model is told what was wrong in both validations, and nothing ran."""
+async def test_arguments_that_do_not_fit_are_refused_with_the_reason(catalog, arguments, word, validation):
+    """This holds in both validations, and the tool does not run."""
     result = await Dispatcher(catalog, validation=validation).call("add", arguments)
     assert result.kind == "bad_args"
     assert result.text.startswith("error: invalid arguments")
@@ -69,15 +69,14 @@ async def test_a_repair_is_noted_and_can_be_switched_off(catalog):
     assert (await Dispatcher(catalog, repair=False).call("add", {"a": "2"})).kind == "bad_args"
 
 
-async def test_an_alias_runs_the_tool_under_its_own_name(catalog):
-    """The result names the tool, not the alias."""
+async def test_the_result_of_a_call_by_an_alias_names_the_tool(catalog):
     result = await Dispatcher(catalog).call("plus", {"a": 1})
     assert (result.kind, result.tool) == ("ok", "add")
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_the_authors_own_check_counts(is_async):
-    """`validate` refuses what the schema cannot say, sync or async."""
+async def test_the_validate_function_of_the_author_counts(is_async):
+    """It refuses arguments that the schema cannot exclude, and may be sync or async."""
     catalog = Catalog()
 
     def even(arguments):
@@ -208,7 +207,7 @@ async def test_secrets_are_masked_before_the_text_is_cut():
 
 @pytest.mark.parametrize("arguments", [{"key": "hunter2", "n": "x"}, '{"key": "hunter2", "n": []}'])
 async def test_secrets_of_a_refused_call_are_masked_too(arguments):
-    """Nothing was decoded, and still nothing leaks."""
+    """The arguments were not decoded."""
     catalog = Catalog()
 
     @catalog.tool
@@ -267,8 +266,8 @@ async def test_a_calls_limit_bounds_after_hooks_once_cleanup_time_is_over(catalo
     assert (result.error.details, result.attempts) == ({"ran": True}, 1)
 
 
-async def test_a_calls_limit_bounds_the_authors_functions():
-    """Also `validate` and `approval`, which may be async."""
+async def test_the_time_limit_of_a_call_includes_the_functions_of_the_author():
+    """They include `validate` and `approval`, which may be async."""
     catalog = Catalog()
 
     async def hang(arguments):
@@ -301,8 +300,8 @@ async def test_no_time_left_is_a_timeout_that_never_ran():
 
 
 @pytest.mark.parametrize("option", ["validate", "approval", "preview"])
-async def test_an_authors_function_that_exits_is_no_way_out(option):
-    """SystemExit from an option's function becomes a result, or is taken for a no."""
+async def test_a_system_exit_in_an_option_of_the_author_becomes_a_result(option):
+    """A function that decides counts as a no."""
     catalog = Catalog()
 
     def leave(arguments):
@@ -330,9 +329,7 @@ async def test_the_walks_context_sees_a_copy_of_the_call():
     assert (result.value, result.call_id, arguments) == (1, "7", {"items": [1]})
 
 
-async def test_parts_and_plain_values_are_rendered(catalog):
-    """A tool may return parts."""
-
+async def test_returned_parts_become_the_parts_and_text_of_the_result(catalog):
     @catalog.tool
     async def show() -> Any:
         """Show."""

@@ -91,7 +91,7 @@ async def test_an_exception_that_may_be_a_bug_is_logged_once_with_its_traceback(
 async def test_a_failure_that_a_library_reports_is_logged_in_one_line(
     catalog, caplog, error, attempts, line, level, has_traceback
 ):
-    """However often it was tried; the traceback is logged at level DEBUG."""
+    """The number of attempts does not matter. The traceback is logged at level DEBUG."""
 
     @catalog.tool(read_only=True)
     async def stumble() -> None:
@@ -105,8 +105,8 @@ async def test_a_failure_that_a_library_reports_is_logged_in_one_line(
     assert ("in stumble" in caplog.text) == has_traceback
 
 
-async def test_the_cause_is_what_the_tool_raised_with_its_own_cause():
-    """Neither classifying nor retrying cuts the chain of exceptions."""
+async def test_an_error_keeps_its_chain_of_causes_after_retries():
+    """`unwrap` raises the error of the tool."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -218,7 +218,7 @@ async def test_a_rule_that_fails_does_not_lose_the_call(catalog, caplog):
 
 
 async def test_a_transient_failure_is_tried_again_after_a_wait():
-    """Until it works; the result says how often, and why."""
+    """The result says how often, and why."""
     catalog, clock, tries = Catalog(), Clock(), []
 
     @catalog.tool

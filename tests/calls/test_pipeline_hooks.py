@@ -15,8 +15,8 @@ from toolkit.results import ToolResult
 pytestmark = pytest.mark.anyio
 
 
-async def test_stages_come_in_order(catalog):
-    """Before in order, around outside in, after in order; each form once."""
+async def test_hooks_run_in_the_order_of_their_stages(catalog):
+    """Before-hooks run in order, around-hooks from outside in, and after-hooks in order."""
     stages = []
 
     class Named:
@@ -144,7 +144,7 @@ async def test_the_verdict_is_taken_on_the_final_arguments_also_for_a_replacemen
 
 
 async def test_after_hooks_see_every_result(catalog):
-    """Also of calls that were not found, refused, failed."""
+    """Calls that were not found, refused or failed have results, too."""
     recorder = Recorder()
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     for name, arguments in [("nope", {}), ("add", {}), ("fail", {}), ("add", {"a": 1})]:
@@ -152,9 +152,7 @@ async def test_after_hooks_see_every_result(catalog):
     assert [kind for stage, kind in recorder.seen if stage == "after"] == ["not_found", "bad_args", "failed", "ok"]
 
 
-async def test_after_hooks_may_change_the_result_and_the_next_sees_that(catalog):
-    """Each after-hook works on what the last one gave."""
-
+async def test_an_after_hook_receives_the_result_that_the_hook_before_changed(catalog):
     class Louder:
         def after(self, call, result):
             return ToolResult(result.text + "!", result.value)

@@ -29,7 +29,7 @@ async def test_a_change_is_shown_as_a_diff_and_bound_to_the_file(tmp_path):
 
 
 async def test_a_file_that_changed_meanwhile_is_asked_about_again(tmp_path):
-    """With the new diff; the old request is closed, and nothing ran."""
+    """The new request has the new diff. The old request is closed, and the call has not run."""
     notes = Notes(tmp_path)
     approvals = Approvals()
     dispatcher = notes.dispatcher(approvals=approvals)
@@ -77,7 +77,7 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
 
 
 async def test_asker_is_asked_again_at_once(tmp_path):
-    """And every request has its outcome in the end."""
+    """Every request has its outcome in the end."""
     notes = Notes(tmp_path)
     rounds, requests = [], []
 
@@ -153,8 +153,8 @@ async def hangs(arguments):
 
 
 @pytest.mark.parametrize("preview", [writes, raises, hangs])
-async def test_call_without_its_preview_is_neither_asked_nor_run(tmp_path, preview):
-    """A preview that fails, takes too long or writes, fails closed."""
+async def test_a_call_whose_preview_fails_asks_no_person_and_does_not_run(tmp_path, preview):
+    """A preview fails if it raises, takes too long or writes."""
     notes = Notes(tmp_path, preview=preview)
     requests = []
     approvals = Approvals(preview_seconds=0.05, ask=requests.append)

@@ -111,7 +111,7 @@ async def test_a_denial_ends_the_call():
 
 
 async def test_an_asker_answers_at_once():
-    """With an asker, no request is left, also if its first answer was wrong."""
+    """No request is left, even if the first answer of the asker was wrong."""
     restaurant, reasons = Restaurant(), []
 
     def ask(request: ApprovalRequest) -> Decision:
@@ -157,7 +157,7 @@ async def test_questions_come_after_the_approval_and_do_not_ask_for_it_again():
     assert (result.kind, done) == ("ok", ["x"])
 
 
-async def test_a_declined_yes_or_no_is_no_yes():
+async def test_a_declined_yes_or_no_is_not_a_yes():
     """`DECLINED` is false, so that a tool that only checks for truth does not go on."""
     assert not DECLINED
     assert repr(DECLINED) == "DECLINED"
@@ -238,7 +238,7 @@ async def test_the_same_key_gives_the_same_answer_once():
     ],
 )
 async def test_the_same_key_for_another_question_is_an_error(message, schema, words):
-    """After an answer, and in parallel before it."""
+    """The first question may have been answered already, or be asked at the same time."""
     catalog = Catalog()
 
     @catalog.tool

@@ -246,7 +246,7 @@ async def test_step_that_is_cancelled_while_it_asks_asks_again() -> None:
     assert (await dispatcher.call(shop.call())).text == "paid 5"
 
 
-async def test_call_that_is_no_step_is_withdrawn_when_it_is_cancelled() -> None:
+async def test_call_that_is_not_a_step_is_withdrawn_when_it_is_cancelled() -> None:
     """The call is not made again, so a later answer must not let it run."""
     shop, gate = Shop(), Gate()
 

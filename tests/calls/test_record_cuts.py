@@ -110,7 +110,7 @@ CELLS = st.text(alphabet=st.sampled_from('abé,"\n;|'), max_size=8)
 
 @given(st.lists(st.tuples(CELLS, CELLS, st.integers(0, 99)), min_size=20, max_size=60), st.integers(40, 200))
 def test_a_table_is_cut_between_its_rows(rows, max_end):
-    """Also if a cell has a line break. The head is no row."""
+    """This holds also if a cell has a line break. The head is no row."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows([("name", "note", "count"), *[("x", "y", "1")] * 3, *rows])
@@ -251,7 +251,7 @@ def test_the_place_of_the_records_is_part_of_the_limit():
         ('{"a": 1}\nnot JSON\n' * 50, "lines", 100),
     ],
 )
-def test_what_a_text_is_taken_for(text, noun, total):
+def test_the_kind_of_a_text_is_recognized(text, noun, total):
     assert cut_text(text, 160)[2:] == (total, noun)
 
 

@@ -60,8 +60,8 @@ class Index:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_a_tool_returns_is_text_and_value(returns, value, text, form):
-    """By its annotation; by its own class, if it is something else that fits."""
+def test_a_returned_value_becomes_text_and_json(returns, value, text, form):
+    """The annotation decides, or the class of the value if that also fits."""
     result = render_result(value, plan_for(returns))
     assert (result.kind, result.text, result.value) == ("ok", text, form)
     assert type(result.value) is type(form)
@@ -138,8 +138,8 @@ def test_parts_are_made_fit_to_be_sent(value, parts, structured):
 # A result of the tool's own making.
 
 
-def test_a_tools_own_result_is_kept():
-    """A copy, with what a tool may say; the rest is the dispatcher's."""
+def test_a_result_built_by_a_tool_is_copied():
+    """The dispatcher sets the fields that a tool may not set."""
     own = ToolResult("text", {"a": 1}, metadata={"m": 1}, parts=[TextPart("p")], attempts=9)
     result = render_result(own, PLAIN)
     assert result is not own
@@ -164,12 +164,11 @@ def test_a_tools_own_result_is_kept():
     ],
     ids=["value", "nothing", "parts", "surrogate", "no text", "error"],
 )
-def test_a_tools_own_result_has_a_text(own, text):
-    """Made of what there is, if the tool gave none."""
+def test_a_result_built_by_a_tool_without_a_text_gets_one(own, text):
     assert render_result(own, PLAIN).text == text
 
 
-def test_a_tools_own_result_is_made_fit_to_be_sent():
+def test_a_result_built_by_a_tool_can_be_sent():
 
     class Own(ToolResult):
         pass
@@ -193,8 +192,7 @@ def test_a_tools_own_result_is_made_fit_to_be_sent():
     sent(result)
 
 
-def test_a_tools_own_result_may_have_no_parts():
-    """None is nothing."""
+def test_a_result_built_by_a_tool_may_have_no_parts():
     assert list(render_result(ToolResult("a", parts=None), PLAIN).parts) == []
 
 
@@ -209,9 +207,7 @@ def test_a_tool_that_returns_parts_has_no_output_schema(returns):
     assert render_result(["a", ImagePart(b"x")], plan).kind == "ok"
 
 
-def test_an_output_that_cannot_be_checked_is_not_passed():
-    """It fails closed, in words."""
-
+def test_an_output_that_cannot_be_checked_is_an_error():
     class Broken:
         def iter_errors(self, value):
             raise RecursionError
@@ -238,8 +234,7 @@ def test_an_output_that_cannot_be_checked_is_not_passed():
         (ToolError("a\ud800"), "failed", "tool failed: a?"),
     ],
 )
-def test_every_error_has_its_kind_and_words(error, kind, text):
-    """Named by what happens next."""
+def test_every_error_has_a_kind_and_an_opening_phrase(error, kind, text):
     result = build_error_result(error, PLAIN)
     assert result.kind == kind
     assert result.text.startswith(f"error: {text}\n")
@@ -247,8 +242,8 @@ def test_every_error_has_its_kind_and_words(error, kind, text):
     sent(result)
 
 
-def test_what_may_have_happened_is_said():
-    """In words for the model, in details for programs; not of a tool that changes nothing."""
+def test_a_result_says_that_a_change_may_have_happened():
+    """The text says so for the model, and the details for programs. A read-only tool has no such sentence."""
     error = Transient("cut off", happened="maybe", retry_after_seconds=7)
     result = build_error_result(error, PLAIN)
     assert "cut off; it may or may not have happened" in result.text
@@ -256,8 +251,7 @@ def test_what_may_have_happened_is_said():
     assert "may or may not" not in build_error_result(error, plan_for(read_only=True)).text
 
 
-def test_problems_are_listed_for_programs():
-    """With their paths."""
+def test_problems_are_listed_with_their_paths_in_the_details():
     result = build_error_result(BadArgs([Problem("one", ("a", 0)), Problem("two")]), PLAIN)
     assert result.error.details == {"problems": [{"path": ["a", 0], "message": "one"}, {"path": [], "message": "two"}]}
 
@@ -270,14 +264,12 @@ def test_a_failure_is_logged_once_with_its_traceback(caplog):
 
 
 @pytest.mark.parametrize("error", [BadArgs("x"), Safety("x")])
-def test_a_refusal_is_no_news(error, caplog):
-    """Nothing broke."""
+def test_a_refusal_is_not_logged(error, caplog):
     build_error_result(error, PLAIN)
     assert caplog.records == []
 
 
-def test_a_log_record_is_masked(caplog):
-    """A traceback quotes the message."""
+def test_secrets_in_a_traceback_are_masked_in_the_log(caplog):
     build_error_result(ToolError("x"), PLAIN, cause=ValueError("my key"), redaction=Redaction(["key"]))
     assert "key" not in caplog.text
     assert "[redacted]" in caplog.text
@@ -291,8 +283,8 @@ def test_an_answer_is_logged_in_one_line(caplog):
     assert caplog.messages == [f"`{PLAIN.name}` failed: my [redacted] is lost"]
 
 
-def test_an_error_without_words_has_a_name():
-    """Also one whose words cannot be had."""
+def test_an_error_without_a_message_has_the_name_of_its_class():
+    """This holds also for an exception whose message cannot be read."""
 
     class Mute(ToolError):
         def __str__(self):
@@ -320,6 +312,5 @@ def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
 @pytest.mark.parametrize(
     ("error", "kind"), [(Safety("no"), "safety"), (ToolError("no"), "failed"), (TimedOut("no"), "timeout")]
 )
-def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
-    """By raising one of ours."""
+def test_the_error_that_a_hook_raises_decides_the_kind_of_the_result(error, kind):
     assert build_hook_error_result(error, Hook(), "before", ran=False).kind == kind

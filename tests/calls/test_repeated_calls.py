@@ -141,7 +141,6 @@ async def test_two_calls_with_one_id_in_a_batch_are_two_and_sending_the_batch_ag
 
 
 async def test_many_tasks_that_ask_at_once_get_one_request(shop):
-    """However they come together."""
     results = await asyncio.gather(*(shop.ask() for _ in range(20)))
     assert len({result.request.id for result in results}) == 1
     answers = await asyncio.gather(*(shop.why(result.request.id) for result in results))
@@ -460,7 +459,7 @@ class OwnStore:
         return getattr(self._store, name)
 
 
-async def test_a_store_of_ones_own_is_searched_for_the_request_that_waits():
+async def test_a_users_store_is_searched_for_the_waiting_request():
     """Without the two methods that remember calls, only requests that wait are found."""
     shop = Shop(OwnStore())
     first, second = await shop.ask(), await shop.ask()

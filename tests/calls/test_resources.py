@@ -136,8 +136,7 @@ class Made(Database):
     ],
     ids=lambda resource: getattr(resource, "__name__", type(resource).__name__),
 )
-async def test_a_factory_of_any_kind_makes_one(resource):
-    """Twice, if asked twice."""
+async def test_a_factory_of_any_kind_makes_a_resource(resource):
     assert (await build_resource(Database, {Database: resource})).name == "made"
     assert (await build_resource(Database, {Database: resource})).name == "made"
 
@@ -201,13 +200,13 @@ class Taking(Database):
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 async def test_a_factory_gets_the_context_if_it_asks(resource, name):
-    """By annotation, or by taking one parameter that has none."""
+    """It asks by an annotation, or by having one parameter without an annotation."""
     context = Context(facts=Facts(), call=ToolCall("read"))
     assert (await build_resource(Database, {Database: resource}, context=context)).name == name
 
 
-async def test_a_factory_that_wants_something_else_is_refused():
-    """With what it wants, instead of a context where an address should be."""
+async def test_a_factory_with_another_parameter_is_refused():
+    """The error names what the factory wants."""
 
     def connect(url: str):
         return Database(url)
@@ -219,14 +218,14 @@ async def test_a_factory_that_wants_something_else_is_refused():
 
 
 @pytest.mark.parametrize("value", [Database("v"), Managed("v"), AsyncManaged(), Callable_("v")])
-async def test_a_value_is_given_as_it_is(value):
-    """Also one that could be called or entered: it is what was asked for."""
+async def test_a_resource_that_is_a_value_is_passed_unchanged(value):
+    """This holds even if the value could be called or entered."""
     assert await build_resource(Database, {Database: value}) is value
     assert getattr(value, "log", []) == []
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", {"a": 1}])
-async def test_what_cannot_be_called_is_a_value(value):
+async def test_a_resource_that_is_not_callable_is_a_value(value):
     """The type under which it was provided does not matter."""
     assert await build_resource(Database, {Database: value}) is value
 
@@ -240,7 +239,7 @@ async def test_protocols_and_other_hints_work_as_keys(kind):
 
 
 @pytest.mark.parametrize("kind", [Managed, AsyncManaged])
-async def test_what_a_factory_makes_is_entered_and_closed(kind):
+async def test_a_context_manager_made_by_a_factory_is_entered_and_closed(kind):
     """It was made for this attempt alone."""
     resources = []
 
@@ -255,9 +254,7 @@ async def test_what_a_factory_makes_is_entered_and_closed(kind):
     assert resources[0].log == ["in", "out"]
 
 
-async def test_an_awaitable_that_was_asked_for_is_a_value():
-    """It is given, not awaited."""
-
+async def test_an_awaitable_of_the_wanted_type_is_not_awaited():
     class Promise:
         def __await__(self):
             raise AssertionError("not ours to await")
@@ -265,26 +262,24 @@ async def test_an_awaitable_that_was_asked_for_is_a_value():
     assert isinstance(await build_resource(Promise, {Promise: lambda: Promise()}), Promise)
 
 
-async def test_a_generator_that_was_asked_for_is_a_value():
-    """Then its items are the tool's business."""
+async def test_a_generator_of_the_wanted_type_is_not_read():
     resource = await build_resource(Generator, {Generator: make_generator})
     assert next(resource).name == "made"
 
 
-async def test_a_builtin_that_does_not_say_what_it_takes_is_called_without():
-    """There is nothing to read."""
+async def test_a_factory_without_a_readable_signature_is_called_without_arguments():
     assert await build_resource(dict, {dict: type("Odd", (dict,), {"__signature__": 5})}) == {}
 
 
-async def test_the_call_comes_before_the_catalog_and_the_dispatcher():
-    """In that order."""
+async def test_resources_of_the_call_win_over_those_of_the_catalog_and_the_dispatcher():
+    """Resources of the catalog win over those of the dispatcher."""
     first, second, third = Database("1"), Database("2"), Database("3")
     assert await build_resource(Database, {Database: first}, {Database: second}, {Database: third}) is first
     assert await build_resource(Database, {}, {Database: second}, {Database: third}) is second
     assert await build_resource(Database, {}, {}, {Database: third}) is third
 
 
-async def test_what_each_call_brings_is_looked_for_elsewhere():
+async def test_a_resource_marked_per_call_is_taken_from_the_call():
     """`PER_CALL` is a promise, not a resource."""
     database = Database()
     assert repr(PER_CALL) == "PER_CALL"
@@ -347,15 +342,13 @@ def may_do_without(path: str, database: Inject[Database] = None) -> str:
     return "nothing" if database is None else database.name
 
 
-def test_missing_resource_is_named():
-    """A context is always there."""
+def test_a_missing_resource_is_named():
     assert missing_resources(Tool.of(wants), {}) == ["Database"]
     assert missing_resources(Tool.of(wants), {Database: PER_CALL}) == []
     assert missing_resources(Tool.of(wants), {Database: make}) == []
 
 
-def test_what_has_a_default_may_be_missing():
-    """Its author said so."""
+def test_a_resource_with_a_default_may_be_missing():
     assert missing_resources(Tool.of(may_do_without), {}) == []
 
 
@@ -369,9 +362,7 @@ async def test_default_stands_in_for_a_missing_resource():
         assert (await dispatcher.call("may_do_without", {"path": "a"}, resources=resources)).unwrap() == "some"
 
 
-def test_a_context_of_the_users_is_missed_too():
-    """The dispatcher cannot make one."""
-
+def test_a_context_class_of_the_user_has_to_be_provided():
     def function(context: OwnContext) -> None: ...
 
     assert missing_resources(Tool.of(function), {}) == ["OwnContext"]

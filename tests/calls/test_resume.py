@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("store", ["memory", "sqlite", "sealed", "sealed JSON"])
 async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_path):
-    """By another dispatcher, wherever the request was meanwhile."""
+    """Another dispatcher may resume it, and the request may have been stored elsewhere."""
     factories = {
         "memory": lambda: Approvals(shared),
         "sqlite": lambda: Approvals(SQLiteApprovals(tmp_path / "x.approvals.sqlite")),
@@ -39,8 +39,7 @@ async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_pa
     assert shed.ran == [("pine", 1)]
 
 
-async def test_the_outcome_is_kept(shed):
-    """A later answer gets it."""
+async def test_the_outcome_of_a_resumed_call_is_stored(shed):
     approvals = Approvals()
     dispatcher = shed.dispatcher(approvals)
     request = await waiting(dispatcher)
@@ -84,8 +83,8 @@ async def test_an_answer_counts_once(shed):
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(59, "ok"), (60, "expired"), (1000, "expired")])
-async def test_an_answer_can_come_too_late(shed, seconds, kind):
-    """By the clock of the approvals."""
+async def test_an_answer_after_the_expiry_of_a_request_is_refused(shed, seconds, kind):
+    """The clock of the approvals counts."""
     clock = Clock()
     dispatcher = shed.dispatcher(Approvals(clock=clock, expires_seconds=60))
     request = await waiting(dispatcher)
@@ -110,7 +109,7 @@ async def test_an_answer_can_come_too_late(shed, seconds, kind):
         ("ada", Decision.approve(principal=""), {}),
     ],
 )
-async def test_only_the_principal_it_was_made_for_may_answer(shed, made_for, decision, options):
+async def test_only_the_principal_of_a_request_may_answer(shed, made_for, decision, options):
     """A principal that is named in two places has to be the same."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal=made_for)
@@ -120,8 +119,7 @@ async def test_only_the_principal_it_was_made_for_may_answer(shed, made_for, dec
     assert (await dispatcher.resume(request.id, good)).kind == "ok"
 
 
-async def test_a_session_s_principal_speaks_for_it(shed):
-    """As it does for a call."""
+async def test_the_principal_of_the_session_may_answer(shed):
     dispatcher = shed.dispatcher()
     session = Session(principal="ada")
     request = await waiting(dispatcher, session=session)
@@ -130,7 +128,7 @@ async def test_a_session_s_principal_speaks_for_it(shed):
 
 @pytest.mark.parametrize("made_in", [None, Session(id="one")])
 async def test_an_answer_from_another_session_is_refused(shed, made_in):
-    """Also for a request that belongs to none."""
+    """This holds also for a request that belongs to none."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, session=made_in)
     assert await refusal(dispatcher, request.id, session=Session(id="two")) == "principal"
@@ -185,8 +183,7 @@ async def test_an_unknown_id_is_refused(shed, name, store, tmp_path):
     ("waiting_request", "decision"),
     [(5, Decision.approve()), ({"id": "x"}, Decision.approve()), ("x", True), ("x", None)],
 )
-async def test_what_is_no_request_or_no_decision_is_a_mistake_in_the_program(shed, waiting_request, decision):
-    """And says what is wanted."""
+async def test_resuming_without_a_request_or_a_decision_is_a_type_error(shed, waiting_request, decision):
     with pytest.raises(TypeError, match=r"resume wants|a decision is"):
         await shed.dispatcher().resume(waiting_request, decision)
 
@@ -210,14 +207,13 @@ async def test_a_record_that_was_altered_in_the_store_is_refused(shed, field, tm
 
 
 @pytest.mark.parametrize("approved", ["no", 1, None])
-def test_only_true_approves(approved):
-    """A text that happens to be true was meant as something else."""
+def test_a_decision_whose_approved_is_not_a_bool_is_refused(approved):
+    """A text that happens to be true may mean no."""
     with pytest.raises(TypeError, match="approved is True or False"):
         Decision(approved=approved)
 
 
-async def test_asker_cannot_answer_for_another_principal(shed):
-    """The call is ada's."""
+async def test_an_asker_cannot_answer_for_another_principal(shed):
     approvals = Approvals(ask=lambda request: Decision.approve(principal="mallory"))
     result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal="ada")
     assert (result.kind, shed.ran) == ("internal", [])

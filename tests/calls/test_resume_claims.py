@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("store", ["memory", "sqlite", "sealed"])
 @pytest.mark.parametrize("facts", [{"destructive": True}, {"destructive": False, "idempotent": True}])
-async def test_of_many_resumers_one_runs(store, facts, tmp_path):
-    """Through two dispatchers of one process."""
+async def test_only_one_of_many_resumes_runs_the_call(store, facts, tmp_path):
+    """They come through two dispatchers of one process."""
     shed = Shed(**facts)
     path = tmp_path / "x.approvals.sqlite"
     shared = Approvals(key=KEY) if store == "sealed" else Approvals(MemoryApprovals())
@@ -207,8 +207,8 @@ async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_har
 @pytest.mark.parametrize(
     "decision", [Decision.deny("no"), Decision.approve(arguments={"wood": "fir"})], ids=["deny", "edit"]
 )
-async def test_a_call_that_was_started_can_be_neither_denied_nor_edited(decision):
-    """It may have happened; only whether it did can still be told."""
+async def test_a_call_that_was_started_cannot_be_denied_or_edited(decision):
+    """It may have happened already."""
     shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)

@@ -57,8 +57,8 @@ async def test_edited_arguments_that_a_rule_denies_do_not_run(shed):
     assert await refusal(dispatcher, request.id) == "answered"
 
 
-async def test_edited_arguments_that_something_new_asks_about_are_asked_about(shed):
-    """With a request for what would run now."""
+async def test_edited_arguments_that_need_another_approval_cause_a_new_request(shed):
+    """The new request shows what would run now."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher)
     result = await dispatcher.resume(request.id, Decision.approve(arguments={"wood": "elm", "pieces": 3}))
@@ -84,7 +84,7 @@ async def test_edited_secrets_run_and_are_masked(shed):
 
 
 async def test_a_grant_holds_for_the_next_call_of_the_session(shed):
-    """And for no other session."""
+    """It does not hold in another session."""
     dispatcher = shed.dispatcher()
     session = Session()
     request = await waiting(dispatcher, session=session)
@@ -94,7 +94,7 @@ async def test_a_grant_holds_for_the_next_call_of_the_session(shed):
     assert (await dispatcher.call("cut", {"wood": "oak"}, session=session)).kind == "denied"
 
 
-async def test_only_what_was_offered_can_be_granted(shed):
+async def test_a_grant_that_the_request_did_not_offer_is_refused(shed):
     """The request stays open."""
     dispatcher = shed.dispatcher()
     session = Session()
@@ -140,8 +140,7 @@ async def test_a_new_rule_counts_for_what_waits(shed):
     assert shed.ran == []
 
 
-async def test_the_session_s_own_mode_counts(shed):
-    """If the session is given."""
+async def test_the_mode_of_the_session_counts_for_a_resume(shed):
     dispatcher = shed.dispatcher()
     session = Session()
     request = await waiting(dispatcher, session=session)
@@ -207,8 +206,7 @@ async def test_the_result_that_waits_can_be_given_in_place_of_its_request(shed):
         await dispatcher.resume(done, Decision.approve())
 
 
-async def test_a_denied_resume_is_seen_by_the_hooks_after(shed):
-    """They see every result."""
+async def test_after_hooks_see_the_result_of_a_denied_resume(shed):
     hook = Recorder()
     dispatcher = shed.dispatcher(hooks=[hook])
     await dispatcher.resume(await waiting(dispatcher), Decision.deny())
@@ -230,8 +228,8 @@ async def test_a_hook_that_refuses_before_leaves_nothing_to_answer(shed):
 # What else a resume brings.
 
 
-async def test_a_resume_has_a_time_limit_of_its_own(shed):
-    """What is over before it starts is not claimed."""
+async def test_a_resume_has_a_separate_time_limit(shed):
+    """A resume whose time is over before it starts does not claim the request."""
     approvals = Approvals()
     clock = Clock()
     dispatcher = shed.dispatcher(approvals, clock=clock)
@@ -240,8 +238,7 @@ async def test_a_resume_has_a_time_limit_of_its_own(shed):
     assert (result.kind, shed.ran) == ("timeout", [])
 
 
-async def test_arguments_that_the_author_refuses_by_now_do_not_run():
-    """Validation is done again."""
+async def test_a_resumed_call_is_validated_again():
     catalog, ran, closed = Catalog(), [], []
 
     @catalog.tool(validate=lambda a: "closed" if closed else None)
@@ -294,7 +291,7 @@ async def test_another_mask_in_an_edit_is_refused(shed):
 
 
 async def test_other_principal_does_not_learn_the_outcome(shed):
-    """Neither the outcome nor whose it was."""
+    """It does not learn whose outcome it was, either."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal="ada")
     await dispatcher.resume(request, Decision.approve(principal="ada"))
@@ -305,7 +302,7 @@ async def test_other_principal_does_not_learn_the_outcome(shed):
     assert "ada" not in str(caught.value).replace(request.id, "the id")  # the random id may hold these letters
 
 
-async def test_a_preview_that_knows_the_call_will_fail_is_the_answer():
+async def test_a_tool_error_in_a_preview_is_the_result_of_the_call():
     """No person is asked about a call that would fail. The model corrects it."""
     catalog = Catalog()
 
@@ -344,8 +341,8 @@ async def test_a_mistaken_answer_changes_nothing(shed, edited):
     assert (result.kind, shed.ran, answers) == ("ok", [("pine", 1)], [])
 
 
-async def test_what_a_hook_replaced_cannot_wait(shed):
-    """Approved later, the tool itself would run."""
+async def test_a_call_that_a_hook_replaced_cannot_wait(shed):
+    """The tool itself would run after the approval."""
 
     class DryRun:
         def before(self, call: Any) -> Any:
@@ -356,8 +353,8 @@ async def test_what_a_hook_replaced_cannot_wait(shed):
     assert (result.kind, store.pending(), shed.ran) == ("denied", [], [])
 
 
-async def test_what_judges_and_options_change_is_their_own():
-    """All the way down: what was judged is what runs."""
+async def test_judges_and_options_get_deep_copies_of_the_arguments():
+    """The arguments that were judged are those that run."""
     catalog, ran = Catalog(), []
 
     def meddle(arguments: Any) -> Any:
@@ -380,7 +377,7 @@ async def test_what_judges_and_options_change_is_their_own():
     assert ran == [(["ada"], {"a": [1]})]
 
 
-async def test_an_argument_that_may_be_anything_is_decoded_anew_for_a_retry():
+async def test_an_argument_that_may_be_anything_is_decoded_again_for_a_retry():
     """What the first attempt did to it is not seen by the second."""
     catalog, received = Catalog(), []
 
@@ -451,7 +448,7 @@ async def test_another_question_of_the_same_judge_was_not_answered(shed):
     assert (await dispatcher.resume(again.request, Decision.approve())).kind == "ok"
 
 
-async def test_a_principal_that_is_no_text_is_told_before_a_request_is_made(shed):
+async def test_a_principal_that_is_not_a_text_is_refused_before_a_request_is_made(shed):
     """A request with it could not be read back, so its answer would be lost."""
     approvals = Approvals()
     result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal=42)
@@ -459,7 +456,7 @@ async def test_a_principal_that_is_no_text_is_told_before_a_request_is_made(shed
     assert approvals.store.pending() == []
 
 
-async def test_the_id_of_a_session_is_no_session(shed):
+async def test_the_id_of_a_session_is_not_a_session(shed):
     """The mistake is told before the answer is used."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, session=Session(id="s"))

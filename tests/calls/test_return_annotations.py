@@ -130,7 +130,7 @@ def test_a_check_that_cannot_run_on_a_result_is_refused(place):
         tool(probe, catalog=None)
 
 
-async def test_a_value_of_another_type_is_not_taken_for_a_refusal():
+async def test_a_value_of_another_type_is_not_mistaken_for_a_refusal():
     """The function of a validator sees only values of the type."""
     _, result = await call(Inside | int, 5)
     assert (result.kind, result.value) == ("ok", 5)

@@ -102,7 +102,6 @@ async def test_the_returned_object_is_the_same_object(returns, value, hooks, thr
 
 
 async def test_the_returned_object_is_whole_if_the_text_was_cut():
-    """Cutting is for the model."""
     text = "x" * 1000
     result = await build(text, str, max_chars=100).call("give")
     assert result.truncated
@@ -159,7 +158,7 @@ async def test_an_object_that_cannot_be_copied_does_no_harm():
 
 
 @pytest.mark.parametrize("result", [ToolResult("a", 1), ToolResult.failure("failed", "no")], ids=["ok", "error"])
-def test_a_result_that_no_tool_returned_has_no_object(result):
+def test_a_result_that_no_tool_returned_has_no_returned_object(result):
     """A program may set one."""
     assert result.returned is None
     result.returned = 5

@@ -57,14 +57,14 @@ async def test_a_sealed_request_with_any_field_altered_is_refused(shed, name):
         lambda request: ApprovalRequest(tool="cut", call_id="c", reason="r", arguments={"wood": "yew"}),
     ],
 )
-async def test_what_was_never_sealed_is_refused(shed, forge):
+async def test_a_request_that_was_never_sealed_is_refused(shed, forge):
     dispatcher = shed.dispatcher(Approvals(key=KEY))
     assert await refusal(dispatcher, forge(await waiting(dispatcher))) == "forged"
     assert shed.ran == []
 
 
 async def test_a_seal_of_another_key_is_refused(shed):
-    """Unless that key is one of those that are still taken."""
+    """It is accepted if that key is in the list of keys."""
     old, new = secrets.token_bytes(32), secrets.token_bytes(32)
     request = await waiting(shed.dispatcher(Approvals(key=old)))
     assert await refusal(shed.dispatcher(Approvals(key=new)), request) == "forged"
@@ -84,7 +84,6 @@ async def test_a_sealed_request_is_used_once(shed, decision):
 
 
 async def test_a_sealed_request_expires(shed):
-    """As any other."""
     clock = Clock()
     dispatcher = shed.dispatcher(Approvals(key=KEY, clock=clock, expires_seconds=10))
     request = await waiting(dispatcher)

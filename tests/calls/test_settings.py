@@ -16,14 +16,13 @@ from toolkit.calls.settings import DispatcherOptions
 @pytest.mark.parametrize(
     ("option", "nearest"), [("permision", "permissions"), ("retry_policy", "retry"), ("timeout", "timeout_seconds")]
 )
-def test_an_unknown_option_is_told_with_the_nearest_one(option, nearest):
+def test_an_unknown_option_is_refused_with_the_nearest_one(option, nearest):
     """A typing mistake must not pass for a policy."""
     with pytest.raises(TypeError, match=f"the option '{option}' is not known; did you mean `{nearest}`"):
         Dispatcher(Catalog(), **{option: None})
 
 
-def test_an_option_that_resembles_none_is_told_with_all_of_them():
-    """The message is then the list."""
+def test_an_unknown_option_that_resembles_none_is_refused_with_all_of_them():
     with pytest.raises(TypeError, match="write one of permissions, safety, .*chance"):
         Dispatcher(Catalog(), xyzzy=1)
 
@@ -36,6 +35,6 @@ def test_the_docstring_explains_every_option_in_order():
 
 
 def test_an_option_that_is_left_out_has_its_default():
-    """And one that is given is used."""
+    """One that is given is used."""
     settings = Dispatcher(Catalog(), max_chars=500).settings
     assert (settings.max_chars, settings.max_concurrency, settings.retry) == (500, 100, RetryPolicy())

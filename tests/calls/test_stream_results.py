@@ -177,7 +177,7 @@ class Page:
         raise StopIteration
 
 
-async def test_an_iterator_with_a_json_form_of_its_own_keeps_it():
+async def test_an_iterator_with_a_codec_is_encoded_by_the_codec():
     assert (await call(build_tool(Page, UNSTATED))).value == {"number": 3}
 
 

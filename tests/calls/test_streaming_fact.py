@@ -48,8 +48,8 @@ def test_a_generator_function_streams(function):
     assert tool.definition["facts"]["streaming"] is True
 
 
-def test_a_function_that_returns_a_value_does_not():
-    """And its definition says nothing about it."""
+def test_a_function_that_returns_a_value_is_not_streaming():
+    """Its definition does not mention the fact."""
 
     def plain() -> int:
         """Return a number."""
@@ -72,31 +72,32 @@ async def test_a_function_that_returns_a_generator_may_say_so(function):
     assert [report.value for report in reports] == [0, 1, 2]
 
 
-async def test_an_author_may_have_the_values_collected_only():
-    """`streaming=False` on a generator function: the result is the same, and no value is reported before it."""
+@pytest.mark.parametrize("function", [count, count_later])
+async def test_a_generator_with_streaming_false_reports_no_values(function):
+    """The result is the same."""
     reports = []
-    for function in (count, count_later):
-        tool = Tool.described(function, name="count", streaming=False)
-        assert "streaming" not in tool.definition["facts"]
-        async with Dispatcher(Catalog(tool), on_progress=reports.append) as dispatcher:
-            assert (await dispatcher.call("count")).value == [0, 1, 2]
+    tool = Tool.described(function, name="count", streaming=False)
+    assert "streaming" not in tool.definition["facts"]
+    async with Dispatcher(Catalog(tool), on_progress=reports.append) as dispatcher:
+        assert (await dispatcher.call("count")).value == [0, 1, 2]
     assert reports == []
 
 
-def test_a_fact_that_cannot_be_true_is_refused():
-    """The author is told the remedy."""
+def one() -> int:
+    """Return a number."""
+    return 1
 
-    def plain() -> int:
-        """Return a number."""
-        return 1
 
-    async def later():
-        """Return a number."""
-        return 1
+async def one_later():
+    """Return a number."""
+    return 1
 
-    for function in (plain, later):
-        with pytest.raises(DefinitionError, match="`streaming=True` is for a function that yields"):
-            Tool.described(function, streaming=True)
+
+@pytest.mark.parametrize("function", [one, one_later])
+def test_streaming_is_refused_for_a_function_that_does_not_yield(function):
+    """The error names the remedy."""
+    with pytest.raises(DefinitionError, match="`streaming=True` is for a function that yields"):
+        Tool.described(function, streaming=True)
 
 
 def test_the_fact_does_not_change_what_a_person_agreed_to():

@@ -95,9 +95,7 @@ async def test_a_stuck_call_holds_up_no_other_caller(dispatcher, other, abandon)
     assert (await dispatcher.call("write", **other)).text == "written"
 
 
-async def test_a_stuck_call_holds_up_its_own_caller_for_as_long_as_the_waiting_call_may_take(
-    dispatcher, caplog, abandon
-):
+async def test_a_later_call_waits_for_a_stuck_call_of_its_caller_until_its_time_is_over(dispatcher, caplog, abandon):
     """The result and the log name what the call waited for."""
     await abandon(dispatcher, "hang", session=ADA)
     held_up = await dispatcher.call("write", session=ADA, timeout_seconds=SOON)
@@ -129,7 +127,7 @@ async def test_the_same_read_of_another_caller_is_not_refused(dispatcher, releas
     assert (await theirs).text == "seen"
 
 
-async def test_a_stuck_read_that_must_run_alone_holds_up_its_own_tool_only(dispatcher, abandon):
+async def test_a_stuck_read_that_must_run_alone_holds_up_only_the_same_tool(dispatcher, abandon):
     """A change of the same session goes on; another such read waits."""
     await abandon(dispatcher, "scan", session=ADA)
     assert (await dispatcher.call("write", session=ADA)).text == "written"
@@ -209,7 +207,7 @@ async def test_large_arguments_are_checked_while_every_tool_thread_hangs(busy_di
     assert result.kind == "bad_args"
 
 
-async def test_a_blocking_hook_that_hangs_holds_up_neither_tools_nor_stores(
+async def test_a_blocking_hook_that_hangs_does_not_hold_up_tools_or_stores(
     catalog, release, tmp_path, hanging_calls, abandon
 ):
     """Its thread is given up with the call, counted and replaced."""

@@ -12,8 +12,7 @@ from toolkit.calls.tool_logger import ToolLogger
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_a_tool_logs_carries_its_name(caplog):
-    """As it would from `logging.getLogger`."""
+async def test_a_log_record_of_a_tool_carries_its_name(caplog):
     catalog = Catalog()
 
     @catalog.tool
@@ -26,8 +25,8 @@ async def test_what_a_tool_logs_carries_its_name(caplog):
     assert [(record.name, record.message) for record in caplog.records] == [("toolkit.tools.speak", "hello")]
 
 
-def test_the_settings_of_the_program_count_whenever_they_are_made(caplog):
-    """For one tool, or for all of them."""
+def test_logging_settings_of_the_program_count_whenever_they_are_made(caplog):
+    """They may be for one tool or for all tools."""
     logger = ToolLogger("set_later")
     with caplog.at_level(logging.ERROR, "toolkit.tools"):
         logger.warning("not wanted")

@@ -61,7 +61,6 @@ def test_a_batch_and_an_answer_under_trio_say_so_too(dispatcher):
 
 
 def test_call_sync_works_in_a_thread_of_trio(dispatcher):
-    """As the sentence advises."""
     trio = pytest.importorskip("trio", reason="trio is not installed")
 
     async def main():

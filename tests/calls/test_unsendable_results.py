@@ -98,8 +98,8 @@ def test_a_check_in_the_return_annotation_is_never_left_out(returns, value, prob
     ids=["itself", "list", "dict", "dataclass", "key", "result", "json part", "text part", "file part"],
 )
 @pytest.mark.parametrize("cls", [Customer, Nothing, BadStr])
-def test_what_has_no_json_form_is_an_error_that_names_the_type_and_the_remedy(returns, wrap, place, cls):
-    """It is never words about an object in memory, wherever the object is."""
+def test_a_result_without_a_json_form_is_an_error_that_names_the_type_and_the_remedy(returns, wrap, place, cls):
+    """The text never shows the repr of an object in memory."""
     value = cls()
     result = render_result(wrap(value), plan_for(returns))
     assert result.kind == "failed"
@@ -147,8 +147,7 @@ async def test_a_call_whose_result_cannot_be_given_says_that_it_ran_and_is_not_r
 @pytest.mark.parametrize(
     "value", [Customer(), [Customer()], ToolResult("a", Customer())], ids=["alone", "list", "result"]
 )
-async def test_a_hook_cannot_give_what_has_no_json_form(value):
-    """The result blames the hook."""
+async def test_the_result_blames_a_hook_that_gives_a_value_without_a_json_form(value):
     catalog = Catalog()
 
     @catalog.tool

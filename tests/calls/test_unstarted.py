@@ -75,7 +75,7 @@ def test_a_guessed_name_does_not_lead_to_a_tool_that_is_forbidden():
     assert "`pay_bill`" in result.text
 
 
-def test_without_deferred_tools_the_spelling_alone_is_looked_at():
+def test_only_the_spelling_counts_for_unknown_tools_if_no_tools_are_deferred():
     """The model has seen all names."""
     result = _call_unknown(_build_catalog(defer=False), "fetch_customer_bills")
     assert result.text == "error: unknown tool `fetch_customer_bills`\nCall one of the tools you were given."

@@ -17,8 +17,8 @@ def inside(path):
     return path
 
 
-async def test_what_a_validator_refuses_is_a_problem_of_the_call():
-    """`path: Annotated[str, AfterValidator(inside)]` refuses what `inside` refuses, and the tool does not run."""
+async def test_a_value_that_a_validator_refuses_is_a_problem_of_the_call():
+    """The tool does not run."""
     catalog, ran = Catalog(), []
 
     @catalog.tool

@@ -39,7 +39,7 @@ def test_other_names_are_free(name):
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_the_programs_own_tools_may_have_every_name(name):
+def test_tools_of_the_program_may_have_any_name(name):
     """Their author sees all of them."""
     assert Catalog(make_tool(name, "python")).names() == [name]
 
@@ -87,7 +87,7 @@ def test_a_tool_from_outside_does_not_differ_from_another_only_in_case(first, se
 
 
 @pytest.mark.parametrize(("first", "second"), TWINS)
-def test_two_of_the_programs_own_tools_may_differ_only_in_case(first, second):
+def test_two_tools_of_the_program_may_differ_only_in_case(first, second):
     """They are looked up by the exact name."""
     catalog = Catalog(make_tool(first, "python"), make_tool(second, "python"))
     assert [catalog[first].name, catalog[second].name] == [first, second]
@@ -106,8 +106,7 @@ def test_an_alias_that_looks_like_another_tool_is_refused():
         Catalog(make_tool("read", "python"), make_tool("fetch", aliases=["Read"]))
 
 
-def test_a_tool_may_have_an_alias_that_looks_like_its_own_name():
-    """Both mean the same tool."""
+def test_a_tool_may_have_an_alias_that_resembles_its_name():
     assert Catalog(make_tool("read_file", aliases=["readFile"]))["readFile"].name == "read_file"
 
 
@@ -149,8 +148,8 @@ def test_a_prefix_may_make_a_later_name_impossible(name):
     assert view.names() == ["web_find", "web_list"]
 
 
-def test_of_two_servers_that_clash_later_the_first_keeps_the_name():
-    """Whichever server came last cannot take another's tools away, and own tools always stay."""
+def test_the_first_of_two_servers_with_the_same_name_of_a_tool_keeps_it():
+    """A server that comes later cannot take a tool away, and tools of the program always stay."""
     first, second, own = Catalog(make_tool("a")), Catalog(make_tool("b", "mcp:bank")), Catalog()
     both = first.merged(second, own)
     second.add(make_tool("get_item", "mcp:bank"))
@@ -164,7 +163,7 @@ def test_of_two_servers_that_clash_later_the_first_keeps_the_name():
     assert both.names() == ["getItem", "b", "A"]
 
 
-def test_own_tools_that_clash_later_are_an_error():
+def test_tools_of_the_program_that_clash_later_are_an_error():
     """The author of both can tell them apart."""
     first, second = Catalog(make_tool("a", "python")), Catalog()
     both = first.merged(second)

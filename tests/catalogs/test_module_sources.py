@@ -86,15 +86,14 @@ def test_a_module_offers_what_it_exports(modules):
     assert sorted(catalog.names()) == ["described", "imported", "method", "owned", "sized"]
 
 
-def test_a_module_may_be_given_itself(modules):
-    """And twice."""
+def test_a_module_object_may_be_loaded_twice(modules):
     import tools_plain
 
     catalog = Catalog().load(tools_plain).load("tools_plain")
     assert len(catalog) == 4
 
 
-def test_the_shared_catalog_is_no_export_of_a_module(modules):
+def test_the_shared_catalog_is_not_an_export_of_a_module(modules):
     """A module that imports it does not offer everyone's tools."""
 
     @tool
@@ -121,8 +120,7 @@ def test_loading_a_module_without_tools_warns_with_the_remedy():
         ("", "give the whole name"),
     ],
 )
-def test_a_module_that_cannot_be_loaded_says_why(name, words, modules, write_module):
-    """The cause is kept."""
+def test_the_error_says_why_a_module_cannot_be_loaded(name, words, modules, write_module):
     write_module("tools_needing", "import not_installed")
     write_module("tools_mistaken", "from json import nothing")
     write_module("tools_promising", "__all__ = ['absent']")
@@ -130,8 +128,7 @@ def test_a_module_that_cannot_be_loaded_says_why(name, words, modules, write_mod
         Catalog().load(name)
 
 
-def test_a_mistake_inside_a_module_is_its_own(write_module):
-    """It is not dressed up as ours."""
+def test_an_error_inside_a_module_propagates_unchanged(write_module):
     write_module("tools_broken", "1 / 0")
     with pytest.raises(ZeroDivisionError):
         Catalog().load("tools_broken")

@@ -71,8 +71,7 @@ def test_the_decorated_methods_of_an_object_are_added_bound():
     assert run(catalog["find"], {"text": "x"}) == ("mine", "x")
 
 
-def test_decorating_a_method_registers_nothing():
-    """A class body only describes."""
+def test_a_decorated_method_is_not_registered_without_an_instance():
     assert "find" not in default_catalog
     with pytest.raises(CatalogError, match=r"Base\.find is a method of a class; add an instance"):
         Catalog(Base.find)
@@ -88,8 +87,7 @@ def test_a_method_written_over_counts_as_it_is_written_last():
     assert list(catalog["find"].schema["properties"]) == ["text", "deep"]
 
 
-def test_two_objects_of_one_class_need_two_names():
-    """A view gives them."""
+def test_a_prefix_lets_two_objects_of_one_class_be_added():
     first, second = Base("one"), Base("two")
     catalog = Catalog(first, Catalog(second).prefixed("second_"))
     assert run(catalog["find"], {"text": "x"}) == ("one", "x")
@@ -213,8 +211,8 @@ class CallableTool:
         """Do."""
 
 
-def test_of_a_callable_object_the_decorated_methods_count():
-    """Calling it is a tool only if that is decorated too; it is named like its class."""
+def test_only_the_decorated_methods_of_a_callable_object_are_tools():
+    """Calling the object is a tool only if `__call__` is decorated, and it is named like the class."""
     assert Catalog(Callable()).names() == ["method"]
     catalog = Catalog(CallableTool())
     assert catalog.names() == ["callable_tool", "method"]
@@ -234,8 +232,7 @@ class Answering:
         """Do."""
 
 
-def test_an_object_that_answers_everything_has_only_its_own_tools():
-    """What it makes up does not count."""
+def test_an_object_that_has_every_attribute_gives_only_its_real_tools():
     assert Catalog(Answering()).names() == ["real"]
 
 
@@ -322,7 +319,7 @@ class Methods:
     call = staticmethod(lambda arguments: arguments)
 
 
-def test_an_object_with_the_shape_of_a_tool_is_one():
+def test_an_object_with_the_shape_of_a_tool_is_a_tool():
     """No subclass is needed."""
     shaped = Shaped()
     catalog = Catalog(shaped, Record("record", None, {}), Methods())
@@ -335,8 +332,7 @@ def test_an_object_with_the_shape_of_a_tool_is_one():
         catalog["shaped"].check({"a": "x"})
 
 
-def test_a_shape_that_does_not_fit_is_refused():
-    """Like any other definition."""
+def test_an_object_with_an_invalid_name_or_schema_is_refused():
     with pytest.raises(DefinitionError, match="cannot be a tool's name"):
         Catalog(Record("not a name", "Is a record.", {}))
     with pytest.raises(DefinitionError, match="has to be a dictionary"):
@@ -354,7 +350,7 @@ def test_a_shape_that_does_not_fit_is_refused():
         ([5], "add a function"),
     ],
 )
-def test_what_is_no_tool_is_refused_with_a_hint(value, words):
+def test_a_value_that_is_not_a_tool_is_refused_with_a_hint(value, words):
     """The hint says what to do instead."""
     with pytest.raises(CatalogError, match=words):
         Catalog(value)

@@ -66,12 +66,10 @@ def test_groups_without_room_are_counted():
 
 
 def test_an_empty_catalog_has_an_empty_summary():
-    """There is nothing to say."""
     assert Catalog().summary() == ""
 
 
-def test_too_small_a_budget_is_refused():
-    """Nothing useful fits into it."""
+def test_a_budget_that_is_too_small_is_refused():
     with pytest.raises(ValueError, match="at least 20"):
         Catalog().summary(max_tokens=5)
 

@@ -126,7 +126,6 @@ async def test_the_aliases_and_the_validation_of_an_object_count():
 
 @pytest.mark.anyio
 async def test_a_deferred_object_stays_out_of_the_definitions():
-    """Like a deferred function."""
     assert Catalog(make(defer=True)).definitions() == []
 
 
@@ -177,7 +176,6 @@ def test_facts_may_stand_on_the_instance_in_a_slot_or_behind_a_property():
     ],
 )
 def test_wrong_or_contradictory_facts_are_refused_when_the_object_is_added(attributes, words):
-    """As the decorator refuses them."""
     with pytest.raises(DefinitionError, match=words):
         Catalog(make(**attributes))
 
@@ -196,8 +194,7 @@ def test_wrong_or_contradictory_facts_are_refused_when_the_object_is_added(attri
         ("aproval", "always", "approval"),
     ],
 )
-def test_a_misspelt_fact_is_noticed(name, value, fact):
-    """It would have no effect."""
+def test_a_misspelt_fact_is_refused_with_the_nearest_one(name, value, fact):
     with pytest.raises(DefinitionError, match=rf"the attribute `{name}` states no fact; did you mean `{fact}`"):
         Catalog(make(**{name: value}))
 
@@ -214,17 +211,16 @@ def test_a_misspelt_fact_is_noticed(name, value, fact):
         ("client", object()),
     ],
 )
-def test_an_attribute_that_is_no_fact_is_left_alone(name, value):
+def test_an_attribute_that_is_not_a_fact_is_left_alone(name, value):
     """An object may have any others."""
     assert facts_of(make(**{name: value})) == Facts()
 
 
-def test_a_second_name_beside_the_fact_is_left_alone():
-    """The fact itself is stated."""
+def test_a_similar_attribute_beside_the_fact_is_ignored():
     assert facts_of(make(readonly=True, read_only=True)).read_only
 
 
-def test_what_a_model_of_pydantic_inherits_is_no_fact():
+def test_an_inherited_attribute_of_a_pydantic_model_is_not_a_fact():
     """Every model has a method `validate`, which its author did not write."""
     pydantic = pytest.importorskip("pydantic")
 
@@ -242,7 +238,7 @@ def test_what_a_model_of_pydantic_inherits_is_no_fact():
     assert facts_of(Model()) == Facts(destructive=True)
 
 
-def test_an_object_that_has_changed_is_not_taken_for_the_same():
+def test_an_object_that_has_changed_is_not_the_same_tool():
     """Adding it again changes nothing only if it says the same."""
     instance = make()
     catalog = Catalog(instance)
@@ -288,7 +284,6 @@ async def test_the_call_of_an_object_may_take_the_context_and_resources():
     ],
 )
 def test_an_object_whose_call_has_the_wrong_arity_is_refused_when_it_is_added(call, words):
-    """Not at the first call."""
     catalog = Catalog()
     with pytest.raises(DefinitionError, match=words):
         catalog.add(make(call=call))

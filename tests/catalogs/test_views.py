@@ -51,8 +51,7 @@ def test_a_tool_is_found_by_name_and_alias(catalog):
     assert len(catalog) == 3
 
 
-def test_an_unknown_tool_comes_with_the_nearest_names(catalog):
-    """Aliases are near, too."""
+def test_the_error_for_an_unknown_tool_has_the_nearest_names_and_aliases(catalog):
     with pytest.raises(UnknownTool, match="unknown tool `raed`; did you mean `read`") as error:
         catalog["raed"]
     assert isinstance(error.value, KeyError)
@@ -91,8 +90,7 @@ def test_an_empty_catalog_is_false():
 # Definitions.
 
 
-def test_deferred_tools_are_left_out_unless_asked_for(catalog):
-    """A search finds them."""
+def test_deferred_tools_are_left_out_of_the_definitions_by_default(catalog):
     assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
     assert [definition["name"] for definition in catalog.definitions(deferred=True)] == ["read", "write", "append"]
     assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
@@ -120,8 +118,7 @@ def test_definitions_follow_the_catalog(catalog):
         ("provided", ["read", "write", "append"]),
     ],
 )
-def test_a_view_shows_the_tools_in_its_way(name, names, catalog):
-    """And follows its source."""
+def test_a_view_shows_the_changed_tools_and_follows_its_source(name, names, catalog):
     view = VIEWS[name](catalog)
     assert view.names() == names
     added = build_tool("look", read_only=True)
@@ -161,8 +158,7 @@ def test_views_chain(catalog):
     assert view.names()[0] == "a_longest"
 
 
-def test_a_view_does_what_a_catalog_does(view):
-    """Look up, list, define, finish."""
+def test_a_view_has_the_methods_of_a_catalog(view):
     view.finish()
     assert view
     assert len(view.definitions(deferred=True)) == len(view) == len(list(view))
@@ -177,7 +173,7 @@ def test_a_prefixed_tool_states_its_new_aliases(catalog):
 
 @pytest.mark.parametrize("prefix", ["9", "a b", "x" * 64, 5, "."])
 def test_an_illegal_prefix_is_refused_at_once(prefix):
-    """Also while there is no tool yet to carry it."""
+    """This holds also while there is no tool yet to carry it."""
     with pytest.raises(DefinitionError, match="prefix"):
         Catalog().prefixed(prefix)
 
@@ -205,8 +201,7 @@ def test_merging_two_of_one_name_is_refused(other, words, catalog):
     assert len(catalog.merged(Catalog(*other).prefixed("other."))) == 4
 
 
-def test_merging_the_same_tool_twice_is_fine(catalog):
-    """It is one tool."""
+def test_merging_the_same_tool_twice_keeps_one(catalog):
     assert catalog.merged(catalog, Catalog(catalog["read"])).names() == catalog.names()
 
 
@@ -233,8 +228,8 @@ def test_provided_resources_are_on_the_tools(catalog):
 # Listening.
 
 
-def test_a_listener_hears_what_came_and_went(catalog):
-    """A replaced tool does both."""
+def test_a_listener_receives_added_and_removed_tools(catalog):
+    """A replaced tool is removed and added."""
     changes = []
     end = catalog.subscribe(changes.append)
     new = build_tool("new")
@@ -251,16 +246,16 @@ def test_a_listener_hears_what_came_and_went(catalog):
     assert len(changes) == 3
 
 
-def test_nothing_is_heard_where_nothing_changed(catalog):
-    """Adding what is there, or an alias, changes no list."""
+def test_a_listener_is_not_called_if_no_list_changed(catalog):
+    """Adding a tool again, or an alias, changes no list."""
     changes = []
     catalog.subscribe(changes.append)
     catalog.add(catalog["read"]).alias("other", "read")
     assert changes == []
 
 
-def test_one_listener_may_listen_twice(catalog):
-    """Ending one leaves the other."""
+def test_a_listener_may_be_subscribed_twice(catalog):
+    """Ending one subscription leaves the other."""
     changes = []
     end = catalog.subscribe(changes.append)
     catalog.subscribe(changes.append)
@@ -286,8 +281,7 @@ def test_a_listener_that_raises_does_not_stop_the_others(catalog, caplog):
     assert "broken listener" in caplog.text
 
 
-def test_a_view_tells_only_what_it_shows(view, catalog):
-    """One tool comes, one tool is told of, as the view has it."""
+def test_a_listener_of_a_view_receives_the_tool_as_the_view_shows_it(view, catalog):
     changes = []
     end = view.subscribe(changes.append)
     catalog.add(build_tool("look", read_only=True))
@@ -302,8 +296,7 @@ def test_a_view_tells_only_what_it_shows(view, catalog):
     assert len(changes) == 2
 
 
-def test_a_view_is_silent_about_what_it_hides(catalog):
-    """A filtered-out tool comes unheard."""
+def test_a_listener_of_a_view_is_not_called_for_a_hidden_tool(catalog):
     changes = []
     catalog.filtered(lambda tool: tool.facts.read_only).subscribe(changes.append)
     catalog.add(build_tool("delete"))

@@ -119,7 +119,7 @@ def test_the_schema_says_what_a_word_means(words, arguments):
         ),
     ],
 )
-def test_a_word_that_is_no_argument_is_refused(words, problem):
+def test_a_word_that_is_not_an_argument_is_refused(words, problem):
     """With the word, and what to write."""
     with pytest.raises(BadArgs) as caught:
         arguments_of(words, SCHEMA)
@@ -129,8 +129,7 @@ def test_a_word_that_is_no_argument_is_refused(words, problem):
 @pytest.mark.parametrize(
     ("word", "value"), [("size=5", "5"), ("n_size=5", 5), ("tags=5", ["5"]), ("n_size=five", "five")]
 )
-def test_what_the_schema_does_not_name_is_typed_by_what_it_says_of_the_rest(word, value):
-    """By a pattern of its name, else as all others."""
+def test_an_unnamed_argument_has_the_type_of_its_pattern_or_of_the_rest(word, value):
     schema = {
         "properties": {"tags": {"type": "array", "items": TEXT}},
         "patternProperties": {"^n_": WHOLE},
@@ -139,8 +138,7 @@ def test_what_the_schema_does_not_name_is_typed_by_what_it_says_of_the_rest(word
     assert arguments_of([word], schema) == {word.partition("=")[0]: value}
 
 
-def test_every_problem_is_told_at_once():
-    """Not one after the other."""
+def test_all_problems_of_arguments_are_reported_together():
     with pytest.raises(BadArgs) as caught:
         arguments_of(["a", "b", "text:=c"], SCHEMA)
     assert len(caught.value.problems) == 3
@@ -156,8 +154,7 @@ def test_odd_schemas_are_no_reason_to_fail(schema):
 
 
 @given(st.text())
-def test_a_text_arrives_as_it_was_typed(text):
-    """This holds for any text."""
+def test_a_text_argument_arrives_unchanged(text):
     assert arguments_of([f"text={text}"], SCHEMA) == {"text": text}
     assert arguments_of([f"texts={text}", "texts=b"], SCHEMA) == {"texts": [text, "b"]}
 
@@ -191,8 +188,7 @@ def test_every_word_is_an_argument_or_refused(words):
     ("text", "problem"),
     [("[1]", 'arguments are a JSON object: {"name": "value"}'), ("{", "not JSON: Expecting property name enclosed in double quotes at line 1, column 2")],
 )  # fmt: skip
-def test_json_that_is_no_object_is_refused(text, problem):
-    """With what would be right."""
+def test_json_that_is_not_an_object_is_refused_with_the_right_form(text, problem):
     with pytest.raises(BadArgs) as caught:
         parse_json_arguments(text)
     assert str(caught.value) == problem

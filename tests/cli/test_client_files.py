@@ -92,7 +92,7 @@ def test_a_file_that_would_lose_something_is_refused(tmp_path, content, reason):
 
 
 def test_a_file_that_changed_after_it_was_shown_is_not_written(tmp_path):
-    """Clients write their files too."""
+    """The client may have written it."""
     path = tmp_path / "mcp.json"
     file = ClientFile(path, "mcpServers")
     file.add("shop", ENTRY)
@@ -102,15 +102,23 @@ def test_a_file_that_changed_after_it_was_shown_is_not_written(tmp_path):
     assert path.read_text() == '{"by": "the client"}'
 
 
-def test_servers_of_others_are_neither_replaced_nor_removed(tmp_path):
+@pytest.fixture
+def other_servers(tmp_path):
+    """Return a file with a server that is not ours, and one for another folder."""
     path = tmp_path / "mcp.json"
     elsewhere = build_entry(CLIENTS["cursor"], "tools.py", tmp_path / "other")
     path.write_text(json.dumps({"mcpServers": {"git": {"command": "git-mcp"}, "shop": elsewhere}}))
-    file = ClientFile(path, "mcpServers")
-    for name in ("git", "shop"):
-        with pytest.raises(Failure, match=f"another server `{name}`; choose another name with --name"):
-            file.add(name, ENTRY)
+    return ClientFile(path, "mcpServers")
+
+
+@pytest.mark.parametrize("name", ["git", "shop"])
+def test_servers_of_others_are_not_replaced(other_servers, name):
+    with pytest.raises(Failure, match=f"another server `{name}`; choose another name with --name"):
+        other_servers.add(name, ENTRY)
+
+
+def test_servers_of_others_are_not_removed(other_servers):
     with pytest.raises(Failure, match="remove it by hand"):
-        file.remove("git")
+        other_servers.remove("git")
     with pytest.raises(Failure, match="has no server `other`; toolkit serves shop"):
-        file.remove("other")
+        other_servers.remove("other")

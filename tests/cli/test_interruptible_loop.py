@@ -89,8 +89,7 @@ def test_a_read_outside_of_the_main_thread_gets_no_signals():
     assert answers == [signal.getsignal(signal.SIGURG)]
 
 
-def test_outside_of_the_main_thread_there_are_no_signals():
-    """But there is a loop."""
+def test_a_coroutine_runs_outside_of_the_main_thread_without_signals():
     results = []
     thread = threading.Thread(target=lambda: results.append(run_coroutine(five())))
     thread.start()

@@ -71,7 +71,7 @@ def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
     ],
 )
 def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
-    """And the message has the line to add by hand."""
+    """The message has the line to add by hand."""
     path = tmp_path / "toolkit.toml"
     path.write_text(text)
     with pytest.raises(ToolkitError, match='add it by hand under \\[rules\\]: allow = \\["bash"\\]'):

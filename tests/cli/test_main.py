@@ -41,8 +41,7 @@ COMMANDS = [
 ]
 
 
-def test_the_help_names_every_command(shop):
-    """Each with a whole sentence."""
+def test_the_help_has_a_whole_sentence_for_every_command(shop):
     ran = shop.run("--help")
     commands = re.findall(r"^  (\w+) +(.+)$", ran.out.partition("Commands:\n")[2], re.MULTILINE)
     assert [name for name, _ in commands] == COMMANDS
@@ -73,15 +72,13 @@ def test_every_help_says_what_it_does_with_an_example(shop, name):
         (["search", "tools.py"], "Missing argument"),
     ],
 )
-def test_a_wrong_command_line_is_told_with_the_remedy(shop, words, says):
-    """And ends with 2."""
+def test_a_wrong_command_line_is_an_error_with_the_remedy_and_exit_code_2(shop, words, says):
     ran = shop.run(*words)
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.err
 
 
 def test_the_version_is_that_of_the_distribution(shop):
-    """As installed."""
     assert re.fullmatch(r"toolkit, version \d+\.\d+\.\d+\n", shop.run("--version").out)
 
 
@@ -104,7 +101,7 @@ def test_the_package_does_without_the_command_line(shop):
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
-def test_what_is_missing_is_named_with_what_installs_it(shop, missing):
+def test_the_error_for_a_missing_package_has_the_command_that_installs_it(shop, missing):
     """This holds for the command, and for an import of the display."""
     hide = f"import sys; sys.modules['{missing}'] = None; "
     hint = (
@@ -116,8 +113,7 @@ def test_what_is_missing_is_named_with_what_installs_it(shop, missing):
     assert imported.stderr.splitlines()[-1] == f"ModuleNotFoundError: {hint}"
 
 
-def test_another_missing_module_is_not_mistaken_for_those(shop):
-    """Its own name is told."""
+def test_the_error_names_another_missing_module(shop):
     ran = python("import sys; sys.modules['tempfile'] = None; from toolkit.__main__ import main; main()")
     assert ran.returncode == 1
     assert "tempfile" in ran.stderr
@@ -125,8 +121,8 @@ def test_another_missing_module_is_not_mistaken_for_those(shop):
 
 
 @pytest.mark.long
-def test_a_closed_pipe_is_no_error(shop):
-    """As with `| head`."""
+def test_a_closed_pipe_is_not_an_error(shop):
+    """`| head` closes the pipe early."""
     ran = subprocess.run(
         f"'{sys.executable}' -m toolkit list builtin | head -c 1",
         shell=True,

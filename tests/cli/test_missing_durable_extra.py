@@ -26,8 +26,8 @@ AGENTS = "from toolkit import Agent\nfrom toolkit.providers import ScriptedProvi
 
 
 @pytest.mark.long
-def test_what_needs_the_extra_says_so_and_all_else_works(shop):
-    """The message has the command that installs it; runs can be looked at without it."""
+def test_only_commands_that_need_the_durable_extra_fail_without_it(shop):
+    """The message has the command that installs the extra. Runs can be looked at without it."""
     shop.write("agents.py", AGENTS)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps([*NEEDS, *NEEDS_NOT])],

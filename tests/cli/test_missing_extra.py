@@ -45,8 +45,8 @@ for name in ("serve", "Servers", "nothing"):
 """
 
 
-def test_a_program_that_needs_the_extra_is_told_so():
-    """Both directions have one message, and a name that does not exist is no missing package."""
+def test_importing_a_name_that_needs_the_extra_raises_an_error_that_names_it():
+    """Server and client have the same message, and an unknown name is not taken for a missing package."""
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-c", PYTHON_SCRIPT], capture_output=True, text=True, check=True, env=environment
@@ -62,8 +62,8 @@ def test_a_program_that_needs_the_extra_is_told_so():
 
 
 @pytest.mark.long
-def test_what_needs_the_extra_says_so_and_all_else_works(shop):
-    """The message has the command that installs it; no help and no other command fails."""
+def test_only_commands_that_need_the_mcp_extra_fail_without_it(shop):
+    """The message has the command that installs the extra. No help and no other command fails."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps([*NEEDS, *NEEDS_NOT])],
         capture_output=True,

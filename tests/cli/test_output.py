@@ -44,8 +44,7 @@ def capture_output(act, *, terminal=True, **options):
         (False, "text", "json", False),
     ],
 )
-def test_people_get_text_and_programs_json(terminal, shape, piped, is_json):
-    """Unless it is said otherwise."""
+def test_a_terminal_gets_text_and_a_pipe_gets_json_by_default(terminal, shape, piped, is_json):
     errors = []
     capture_output(lambda output: errors.append(output.is_json), terminal=terminal, requested_format=shape, piped=piped)
     assert errors == [is_json]
@@ -66,8 +65,7 @@ def test_text_is_visible_in_a_terminal_and_itself_in_a_pipe():
     assert capture_output(lambda output: output.text("a\x1b[2J\nb"), terminal=False) == "a\x1b[2J\nb\n"
 
 
-def test_markup_is_text():
-    """Square brackets are no instructions."""
+def test_markup_in_a_table_is_shown_as_text():
     assert (
         capture_output(lambda output: output.table(["a"], [["[red]x[/red] :smile:"]])).splitlines()[2].rstrip()
         == "[red]x[/red] :smile:"
@@ -84,8 +82,8 @@ def test_markup_is_text():
         (KeyboardInterrupt(), 130),
     ],
 )
-def test_an_error_of_ours_is_told_with_its_code(error, code, capsys):
-    """In one line, and without a traceback."""
+def test_an_error_of_ours_ends_in_one_line_with_its_exit_code(error, code, capsys):
+    """There is no traceback."""
     with pytest.raises(Failure) as caught, report_errors(debug=False):
         raise error
     assert caught.value.exit_code == code
@@ -113,8 +111,8 @@ def test_warnings_of_ours_are_a_line_and_others_are_left_alone(capsys):
 
 
 @pytest.mark.parametrize("debug", [True, False])
-def test_what_is_logged_is_shown_with_debug_only(debug):
-    """The traceback of a failing tool is logged, and not shown without a request for it."""
+def test_log_records_are_shown_only_with_debug(debug):
+    """The traceback of a failing tool is such a record."""
     log = logging.getLogger("toolkit")
     before = list(log.handlers)
     with report_errors(debug=debug):

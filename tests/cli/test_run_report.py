@@ -27,8 +27,10 @@ KINDS = st.sampled_from(
 @given(
     run_id=TEXTS, prompt=TEXTS, principal=TEXTS, problem=TEXTS, key=TEXTS, kind=KINDS | TEXTS, data=DATA, record=RECORDS
 )
-def test_foreign_text_neither_acts_nor_makes_lines(run_id, prompt, principal, problem, key, kind, data, record):
-    """In no field of a run, a step or an event."""
+def test_foreign_text_in_a_report_is_escaped_and_makes_no_lines(
+    run_id, prompt, principal, problem, key, kind, data, record
+):
+    """This holds for every field of a run, a step or an event."""
     row = RunRow(
         id=run_id, kind="agent", status="failed", input={"prompt": prompt}, principal=principal, problem=problem
     )
@@ -47,8 +49,8 @@ def test_foreign_text_neither_acts_nor_makes_lines(run_id, prompt, principal, pr
     json.dumps(report.to_json())
 
 
-def test_a_key_is_told_in_words():
-    """Without the id of its run, which may have a slash."""
+def test_the_key_of_a_step_is_described_in_words():
+    """The words leave out the id of its run, which may have a slash."""
     assert describe_key("a%2Fb/reply/2", "a/b") == "reply 2"
     assert describe_key("r/call/1.c1/resume/0123456789ab", "r") == "call 1.c1, answered call 01234567"
     assert describe_key("elsewhere", "r") == "elsewhere"

@@ -75,8 +75,7 @@ def test_a_rule_for_one_server_holds_for_no_other(shop):
     assert shop.run("call", "--command", other, "echo", "text=hi", "--rule", f"allow {ORIGIN}/echo").code == 7
 
 
-def test_without_a_rule_a_person_is_asked(shop):
-    """Because nothing is known about the server."""
+def test_a_call_of_a_server_asks_a_person_if_there_is_no_rule(shop):
     assert shop.run("call", "--command", COMMAND, "echo", "text=hi").code == 7
 
 

@@ -67,8 +67,8 @@ def test_an_agent_has_the_tools_of_the_servers(shop, user):
 
 
 @pytest.mark.long
-def test_a_conversation_has_them_too(shop, user):
-    """And `--no-servers` leaves them out."""
+def test_a_chat_has_the_servers_of_the_settings(shop, user):
+    """`--no-servers` leaves them out."""
     with model(ECHO, DONE, DONE) as stub:
         user(server() + ALLOW, stub)
         ran = shop.run("chat", "tools.py", input="Say it again.\n")
@@ -96,7 +96,7 @@ def test_a_server_that_fails_is_a_note(shop, user):
 
 
 @pytest.mark.long
-def test_without_a_place_for_pins_no_server_is_started(shop, user):
+def test_no_server_starts_if_the_file_of_pins_cannot_be_read(shop, user):
     """The note says what is wrong, and the command goes on."""
     with model(LOOK, DONE) as stub:
         path = user(server(), stub).with_name("mcp-pins.json")
@@ -169,8 +169,8 @@ def test_skills_may_use_the_tools_of_a_server(shop, user):
 
 
 @pytest.mark.long
-def test_after_ctrl_c_no_process_is_left(shop, user):
-    """Ctrl-C while a tool of a server hangs; the server does not get the signal of the terminal itself."""
+def test_no_process_is_left_after_ctrl_c(shop, user):
+    """A tool of a server hangs at that moment, and the server does not get the signal of the terminal."""
     with model(FAMILY, HANG) as stub:
         user(server() + ALLOW, stub)
         with closing(Terminal(["-m", "toolkit", *AGENT, "--save", "run.json"], MY_KEY=KEY)) as terminal:

@@ -29,13 +29,11 @@ def test_a_target_is_a_file_or_a_module_or_a_catalog_in_one(shop, target):
 
 
 def test_a_module_in_the_current_folder_is_found_without_being_installed(shop):
-    """As with `python -m`."""
     shop.write("goods/tools.py", (shop.folder / "tools.py").read_text())
     assert shop.process("list", "goods.tools:catalog").json[0]["name"] == "free_days"
 
 
-def test_the_built_in_tools_bring_their_checks(shop):
-    """Those of the current folder."""
+def test_the_built_in_target_has_the_safety_checks_of_the_current_folder(shop):
     with open_target("builtin") as target_catalog:
         assert target_catalog.safety is not None
         assert "read" in target_catalog.catalog
@@ -52,8 +50,7 @@ def test_the_built_in_tools_bring_their_checks(shop):
         ("http://127.0.0.1:9/mcp", "cannot be reached"),
     ],
 )
-def test_what_cannot_be_loaded_is_told_with_the_remedy(shop, target, says):
-    """On standard error; nothing is written."""
+def test_a_target_that_cannot_be_loaded_is_an_error_with_the_remedy(shop, target, says):
     ran = shop.run("list", target)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines()[-1].startswith("error: ")
@@ -71,8 +68,8 @@ def test_what_cannot_be_loaded_is_told_with_the_remedy(shop, target, says):
         ("raise ValueError('\\x1b[2J')", "\\x1b[2J"),
     ],
 )
-def test_a_module_that_fails_is_told_in_a_line(shop, text, says):
-    """With its last words, made visible, and without a traceback."""
+def test_a_module_that_fails_is_an_error_in_one_line(shop, text, says):
+    """The line has the message of the module with its control characters escaped, and no traceback."""
     shop.write("bad.py", text)
     ran = shop.run("list", "bad.py")
     assert (ran.code, ran.out) == (2, "")
@@ -81,8 +78,7 @@ def test_a_module_that_fails_is_told_in_a_line(shop, text, says):
     assert "\x1b" not in ran.err
 
 
-def test_debug_shows_the_traceback(shop):
-    """Of the module itself too."""
+def test_debug_shows_the_traceback_of_the_module(shop):
     shop.write("bad.py", "def deep():\n    1/0\n\ndeep()\n")
     ran = shop.run("list", "bad.py", "--debug")
     assert ran.code == 2
@@ -160,7 +156,6 @@ def db(shop):
 
 
 def test_a_dispatcher_is_a_target_with_its_policies(db):
-    """`module:dispatcher` as a target."""
     ran = db.run("call", "db.py:dispatcher", "count")
     assert (ran.code, ran.json["value"]) == (0, 7)
     assert "shouted count" in ran.err  # its own hook
@@ -192,7 +187,7 @@ def test_the_user_is_asked_about_a_call_of_a_dispatcher_without_a_prompt(db):
 
 
 def test_a_dispatcher_cannot_have_a_second_audit_log(db):
-    """And the message says where to write it."""
+    """The message says where to write it."""
     ran = db.run("call", "db.py:dispatcher", "count", "--audit", "log.jsonl")
     assert ran.code == 2
     assert "Dispatcher(..., audit=AuditLog(path))" in ran.err
@@ -208,7 +203,7 @@ def test_a_dispatcher_cannot_have_a_second_audit_log(db):
     ],
 )
 @pytest.mark.filterwarnings("default::toolkit.ToolkitWarning")
-def test_a_dispatcher_with_policies_that_the_target_does_not_name_is_told(shop, options, is_told):
+def test_a_note_names_a_dispatcher_whose_policies_the_target_leaves_out(shop, options, is_told):
     shop.write(
         "desk.py",
         "from toolkit import Catalog, Dispatcher, Permissions, ToolError\n"
@@ -225,7 +220,6 @@ def test_a_dispatcher_with_policies_that_the_target_does_not_name_is_told(shop, 
 
 
 def test_several_targets_are_one_catalog(db):
-    """Several targets."""
     names = [tool["name"] for tool in db.run("list", "tools.py,db.py:catalog").json]
     assert names == ["free_days", "cancel", "order", "flaky", "sleep", "broken", "count", "add", "secret"]
     ran = db.run("call", "tools.py, db.py:catalog", "secret")
@@ -250,8 +244,7 @@ def test_builtin_can_stand_beside_others(db):
         ("db.py:dispatchr", "its catalogs and dispatchers are catalog, dispatcher"),
     ],
 )
-def test_targets_that_do_not_go_together_are_refused(db, target, says):
-    """With the reason."""
+def test_targets_that_do_not_fit_together_are_refused_with_the_reason(db, target, says):
     db.write(
         "other.py", "from toolkit import tool\n\n@tool(catalog=None)\ndef count() -> int:\n    'Count.'\n    return 1\n"
     )
@@ -263,16 +256,14 @@ def test_targets_that_do_not_go_together_are_refused(db, target, says):
 # Resources.
 
 
-def test_tools_with_inject_get_their_resources(db):
-    """Tools with `Inject` (`--with module:resources`)."""
+def test_the_option_with_gives_tools_their_resources(db):
     ran = db.run("call", "db.py:catalog", "count", "--with", "db.py:resources")
     assert (ran.code, ran.json["value"]) == (0, 7)
     db.write("made.py", "from db import Database\n\ndef resources():\n    return {Database: lambda: Database(9)}\n")
     assert db.run("call", "db.py:catalog", "count", "--with", "made.py:resources").json["value"] == 9
 
 
-def test_a_call_needs_only_its_own_resources(db):
-    """A tool that needs another resource does not stand in the way."""
+def test_a_call_needs_only_the_resources_of_its_tool(db):
     assert db.run("call", "db.py:catalog", "secret").code == 0
     assert db.run("explain", "db.py:catalog", "count").code == 0
     ran = db.run("call", "db.py:catalog", "count")
@@ -306,8 +297,7 @@ def test_an_agent_gets_the_resources_too(db, monkeypatch):
         ("nothing.py:x", "there is no such file"),
     ],
 )
-def test_resources_that_cannot_be_used_are_told(db, name, says):
-    """With the option and the remedy."""
+def test_resources_that_cannot_be_used_are_an_error_with_the_remedy(db, name, says):
     db.write("odd.py", "number = 5\nasync def later():\n    return {}\n")
     ran = db.run("call", "db.py:catalog", "count", "--with", name)
     assert (ran.code, ran.out) == (2, "")

@@ -83,8 +83,7 @@ def test_no_colour_is_used_where_none_is_wanted(terminal, environment):
 
 
 @pytest.mark.long
-def test_json_can_be_had_in_a_terminal_too(terminal):
-    """Indented, and still JSON."""
+def test_the_option_json_gives_json_in_a_terminal(terminal):
     screen = terminal("list", "tools.py", "--json")
     assert screen.read_to_end() == 0
     assert json.loads("".join(screen.lines()[1:]))[0]["name"] == "free_days"
@@ -115,7 +114,7 @@ def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
 
 
 @pytest.mark.long
-def test_with_no_it_does_not_run(terminal):
+def test_a_call_does_not_run_if_the_user_says_no(terminal):
     """The exit code says who refused."""
     screen = terminal("call", "tools.py", "cancel", "day=2026-05-01")
     screen.until("[y]es")
@@ -125,8 +124,7 @@ def test_with_no_it_does_not_run(terminal):
 
 
 @pytest.mark.long
-def test_with_no_ask_the_call_waits(terminal):
-    """It waits, and ends."""
+def test_a_call_waits_with_no_ask(terminal):
     screen = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
     assert screen.read_to_end() == 7
     assert "asks for permission" not in screen.written
@@ -233,8 +231,8 @@ def test_a_report_with_a_total_is_a_bar_while_the_call_runs(shop, terminal):
         ["stats", "evil.jsonl"],
     ],
 )
-def test_nothing_foreign_acts_on_the_terminal(terminal, shop, words):
-    """Only colours and what moves our own cursor is written; the rest is shown as its code."""
+def test_foreign_text_is_escaped_on_the_terminal(terminal, shop, words):
+    """Only colours and movements of the cursor are written, and other control characters are shown by their codes."""
     shop.write("evil.py", HOSTILE)
     line = {"version": 1, "at": 1.0, "event": "verdict", "tool": "\x1b[2J\u202e", "word": "\x1b[2J"}
     shop.write("evil.jsonl", json.dumps(line) + "\n")

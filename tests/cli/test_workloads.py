@@ -41,8 +41,7 @@ agent = Agent(ScriptedProvider(["done"]), Dispatcher(Catalog(pay)))
         (TOOLS, "no provider is chosen"),
     ],
 )
-def test_only_an_agent_that_is_made_needs_a_provider(shop, content, message):
-    """A file with flows is worked on without one."""
+def test_a_provider_is_needed_only_for_a_file_with_tools_and_no_agent(shop, content, message):
     shop.write("work.py", content)
     ran = shop.run("worker", "work.py")
     assert (ran.code, message in ran.err) == (2, True), ran.err

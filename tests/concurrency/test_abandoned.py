@@ -27,8 +27,7 @@ def test_a_job_is_called_off_or_run_but_not_both():
     assert ran == []
 
 
-def test_a_job_tells_of_its_end_also_if_it_is_over():
-    """A callback that is added late is called too."""
+def test_a_callback_added_after_the_end_of_a_job_is_called():
     events = []
     job = CancellableJob(lambda: events.append("work"))
     job.call_when_over(lambda: events.append("then"))
@@ -57,8 +56,8 @@ async def test_waiting_for_the_abandoned_ends_with_the_last_unsafe_one():
     assert abandoned.alive == 2
 
 
-def test_a_stuck_call_that_changes_nothing_holds_up_its_own_tool_alone():
-    """No caller sees what it reads any more, so calls of other tools cannot disturb it."""
+def test_a_stuck_read_holds_up_only_the_same_tool():
+    """No caller sees its result any more, so calls of other tools cannot disturb it."""
     me = ("s1", None)
     read = StuckCall("read", me, "a", is_alone=True, is_read_only=True)
     assert read.holds_up(me, "read")

@@ -97,8 +97,7 @@ def test_closing_frees_the_caller_of_any_tool(dispatcher, release, name):
     assert not dispatcher._background._thread.is_alive()
 
 
-def test_a_caller_after_the_close_is_refused_at_once(dispatcher):
-    """And told why."""
+def test_a_call_after_the_close_is_refused_at_once(dispatcher):
     dispatcher.close()
     with pytest.raises(RuntimeError, match="the dispatcher is closed"):
         dispatcher.call_sync("block")

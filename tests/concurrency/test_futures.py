@@ -43,7 +43,6 @@ async def test_a_cancelled_future_stays_cancelled(future):
 
 @pytest.mark.parametrize("callbacks", [[], [retrieve_exception]])
 async def test_asyncio_does_not_warn_of_an_error_that_was_read(callbacks):
-    """Without the callback it would."""
     warnings = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: warnings.append(context["message"]))
@@ -58,7 +57,7 @@ async def test_asyncio_does_not_warn_of_an_error_that_was_read(callbacks):
 
 
 async def test_a_cancelled_future_has_no_error_to_read():
-    """Reading it would raise."""
+    """Reading one would raise."""
     lost = asyncio.get_running_loop().create_future()
     lost.cancel()
     retrieve_exception(lost)

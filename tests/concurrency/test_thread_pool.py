@@ -103,7 +103,7 @@ async def test_a_job_that_hangs_keeps_its_slot_and_no_other(threads):
 
 
 async def test_every_job_finds_a_thread_while_there_is_room():
-    """Also in the moment in which an idle thread has just been given another job."""
+    """This holds also in the moment in which an idle thread has just been given another job."""
     threads = ThreadPool(64)
     for _ in range(30):
         gates = [Gate() for _ in range(8)]
@@ -122,7 +122,7 @@ class Odd(BaseException):
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), Odd("x"), SystemExit(3), asyncio.CancelledError("x")])
-async def test_what_a_job_raises_arrives(threads, error):
+async def test_an_error_of_a_job_arrives_at_the_caller(threads, error):
     """The thread lives on after any exception."""
 
     def work():
@@ -135,7 +135,7 @@ async def test_what_a_job_raises_arrives(threads, error):
     assert await threads.run(lambda: 5) == 5
 
 
-async def test_stop_iteration_arrives_as_something_else(threads):
+async def test_stop_iteration_arrives_as_a_runtime_error(threads):
     """A future cannot hold it."""
     with pytest.raises(RuntimeError, match=r"the tool raised StopIteration\(5\)") as raised:
         await threads.run(_stop)
@@ -188,8 +188,7 @@ def test_the_loop_may_end_before_the_job(threads):
     assert asyncio.run(come_back()) == 5
 
 
-def test_two_loops_share_a_pool(threads):
-    """Each gets its own results."""
+def test_two_event_loops_can_share_a_pool(threads):
     results = {}
 
     def run(name):
@@ -226,8 +225,7 @@ async def test_closing_ends_idle_threads_at_once():
     assert not any(thread.is_alive() for thread in threads_of_pool)
 
 
-async def test_closing_lets_busy_threads_finish():
-    """And what waits for them."""
+async def test_closing_lets_running_and_waiting_jobs_finish():
     threads = ThreadPool(1)
     gate = Gate()
     busy, waiting = threads.run(gate), threads.run(lambda: 5)
@@ -242,7 +240,6 @@ async def test_closing_lets_busy_threads_finish():
 
 
 async def test_a_closed_pool_takes_no_job(threads):
-    """And says why."""
     threads.close()
     with pytest.raises(RuntimeError, match="the dispatcher is closed"):
         threads.run(lambda: 5)
@@ -283,9 +280,7 @@ async def test_a_waiting_thread_holds_nothing_of_the_last_call(threads):
     assert reference() is None
 
 
-async def test_it_wants_a_running_loop(threads):
-    """The future belongs to one."""
-
+async def test_running_a_job_needs_a_running_event_loop(threads):
     def outside():
         with pytest.raises(RuntimeError, match="no running event loop"):
             threads.run(lambda: 5)
@@ -343,8 +338,7 @@ async def test_a_thread_that_waits_for_another_lends_its_slot():
     threads.close()
 
 
-async def test_a_job_that_waits_gets_a_slot_that_is_lent():
-    """Also if it came before."""
+async def test_a_waiting_job_gets_a_slot_that_is_lent():
     threads = ThreadPool(1)
     done = threading.Event()
 

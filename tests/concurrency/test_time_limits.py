@@ -97,8 +97,6 @@ def test_code_that_cleans_up_in_time_notices_nothing(script, cancel_after):
 
 @pytest.mark.anyio
 async def test_any_awaitable_can_be_limited():
-    """Not only coroutines."""
-
     class Awaitable:
         def __await__(self):
             yield from asyncio.sleep(0).__await__()
@@ -108,8 +106,8 @@ async def test_any_awaitable_can_be_limited():
 
 
 @pytest.mark.anyio
-async def test_what_abandoned_code_raises_disturbs_nobody(caplog):
-    """Not even an exit, which would end the event loop."""
+async def test_an_error_of_abandoned_code_is_swallowed(caplog):
+    """This holds even for an exit, which would end the event loop."""
     tasks, entered = [], asyncio.Event()
 
     async def leave():

@@ -13,7 +13,7 @@ PARAGRAPHS = st.lists(st.lists(WORDS, min_size=1, max_size=12).map(" ".join), mi
 
 
 @given(PARAGRAPHS, st.integers(9, 40), st.integers(0, 8))
-def test_what_was_wrapped_is_joined(paragraphs, width, indent):
+def test_wrapped_lines_of_a_paragraph_are_joined(paragraphs, width, indent):
     """Paragraphs that are wrapped at any width and indented are read back unchanged."""
     text = "\n\n".join(textwrap.fill(paragraph, width) for paragraph in paragraphs)
 

@@ -175,8 +175,7 @@ def test_whitespace_does_not_matter(written, spoil):
 
 
 @pytest.mark.parametrize("text", [None, 3, b"Args:", "", " ", "\n \n\t\n", "\x0b\n\x0c\n:", "\u3000\n\u3000"])
-def test_nothing_gives_nothing(text):
-    """What is no text, or an empty one, has no parameters, and nothing is raised."""
+def test_a_missing_or_empty_docstring_has_no_parameters(text):
     docstring = parse(text)
 
     assert (docstring.description.strip(" :\x0b\x0c\n\u3000"), docstring.parameters, docstring.returns) == ("", {}, "")
@@ -464,8 +463,8 @@ def test_only_plain_entries_reach_the_parser():
         ("@param x: the param y: Text.\n@return: the param z: Text.", {"x": "the param y: Text."}),
     ],
 )  # fmt: skip
-def test_what_docstring_parser_gets_wrong(text, expected):
-    """Titles, fields and texts that docstring-parser misses, mixes or cuts are read as they were meant."""
+def test_docstrings_that_docstring_parser_misreads_are_read_correctly(text, expected):
+    """It misses, mixes or cuts their titles, fields and texts."""
     assert parse(f"Do it.\n\n{text}").parameters == expected
 
 

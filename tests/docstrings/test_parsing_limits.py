@@ -118,8 +118,8 @@ RENDERERS = {
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("style", RENDERERS)
 @given(description=TEXTS, parameters=st.dictionaries(NAMES, TEXTS, min_size=1, max_size=4), margin=st.integers(0, 9))
-def test_what_was_rendered_is_read_back(style, description, parameters, margin):
-    """Any description and parameters, written in any style at any margin, are read back unchanged."""
+def test_a_rendered_docstring_is_read_back(style, description, parameters, margin):
+    """This holds for any description and parameters, in any style and at any margin."""
     entry, page = RENDERERS[style]
     text = description + page.format("".join(entry(name, about) for name, about in parameters.items()))
     docstring = parse(textwrap.indent(text, " " * margin))

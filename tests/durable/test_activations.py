@@ -69,8 +69,7 @@ def build_store_error():
     return DurableError("the database is gone", why="store")
 
 
-async def test_an_end_is_written_again_while_the_database_is_gone(bench):
-    """The outcome is not lost."""
+async def test_writing_the_end_of_a_run_is_retried_while_the_database_is_gone(bench):
     bench.journal.faults["end"] = [build_store_error(), build_store_error()]
     performed = await bench.perform()
     assert (performed.delivery, performed.row.status, bench.ended) == ("done", "done", ["done"])
@@ -187,8 +186,7 @@ async def test_giving_back_what_was_taken_over_does_nothing(bench):
     assert bench.journal.get("a").worker == "other"
 
 
-async def test_a_run_that_is_over_is_not_taken(bench):
-    """Its job is done."""
+async def test_a_run_that_is_over_is_not_performed_again(bench):
     row = bench.row
     await bench.perform()
     assert (await bench.activations.perform(row)).delivery == "lost"  # the epoch is another one
@@ -240,7 +238,7 @@ async def test_the_same_run_is_not_performed_twice_at_once(bench):
     assert (await first).delivery == "done"
 
 
-async def test_a_cancellation_of_the_work_by_itself_is_no_end(bench):
+async def test_a_cancellation_of_the_work_by_itself_is_not_an_end(bench):
     """A tool that raises CancelledError out of the run gives the run back."""
 
     async def cancel(activation):
@@ -265,7 +263,7 @@ async def test_an_error_that_ends_the_program_is_raised(bench):
         await bench.perform()
 
 
-async def test_a_timeout_of_the_work_is_not_taken_for_the_deadline(bench, tmp_path):
+async def test_a_timeout_of_the_work_is_not_mistaken_for_the_deadline(bench, tmp_path):
     """A run with a deadline that raises TimeoutError itself has failed."""
     bench.journal.create("b", "toy", {}, deadline=10_000.0, now=1.0)
 

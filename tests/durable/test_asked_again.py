@@ -97,7 +97,7 @@ class Case:
 
 @pytest.mark.parametrize("fails", ["", "before", "after"])
 @pytest.mark.parametrize("kind", ["agent", "flow"])
-async def test_a_yes_to_something_that_has_changed_is_never_taken_for_a_no(tmp_path, kind, fails):
+async def test_a_yes_to_something_that_has_changed_is_never_mistaken_for_a_no(tmp_path, kind, fails):
     """The step is cut off after the first request was closed. It asks about the change, with one request."""
     tmp_path.chmod(0o700)
     case = Case(tmp_path)

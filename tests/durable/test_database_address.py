@@ -27,15 +27,14 @@ def test_an_address_is_brought_into_one_form(address, form):
 
 
 @pytest.mark.parametrize("address", ["runs.sqlite", None, 5])
-def test_what_is_no_address_is_refused_with_an_example(address):
-    """A path alone is not enough."""
+def test_an_invalid_database_address_is_refused_with_an_example(address):
+    """A path alone is not an address."""
     with pytest.raises(DurableError, match="sqlite:///runs.sqlite") as caught:
         resolve_address(address)
     assert caught.value.why == "store"
 
 
-def test_only_files_have_a_path():
-    """A database in memory is no file."""
+def test_only_the_address_of_a_file_has_a_path():
     assert find_sqlite_path("sqlite:////a/b") == "/a/b"
     assert find_sqlite_path("sqlite:///:memory:") is None
     assert find_sqlite_path("postgresql://host/name") is None

@@ -22,7 +22,7 @@ def connection():
     connection.close()
 
 
-def test_the_clock_knows_fractions_of_a_second(connection):
+def test_the_sql_clock_has_fractions_of_a_second(connection):
     """DBOS writes it with every row, also as the default of a column."""
     before = time.time()
     connection.execute("CREATE TABLE rows (name TEXT, at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
@@ -39,8 +39,7 @@ def test_all_other_words_mean_what_they_mean_in_sqlite(connection, words):
     assert value == expected or (value is not None and expected is not None and abs(value - expected) <= 1)
 
 
-def test_a_connection_of_another_database_is_left_alone():
-    """Only SQLite has the function."""
+def test_a_connection_that_is_not_sqlite_gets_no_clock_function():
     other = Mock(spec=["create_function"])
     dbos_tables.add_clock(other, None)
     assert other.mock_calls == []

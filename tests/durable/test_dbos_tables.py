@@ -64,8 +64,8 @@ def test_the_tables_are_those_of_dbos(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 12])
-def test_a_process_that_is_killed_leaves_no_half_of_them(tmp_path, count):
-    """The next process makes them."""
+def test_a_process_that_is_killed_leaves_all_tables_or_none(tmp_path, count):
+    """The next process creates them."""
     path = tmp_path / "runs.sqlite"
     path.touch(mode=0o600)
     assert run_process(path, count).returncode == -9

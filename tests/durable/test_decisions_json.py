@@ -37,14 +37,12 @@ def test_a_decision_is_read_as_it_was_written(decision, decided_at):
 
 
 @pytest.mark.parametrize("data", [None, {}, {"version": 2}, {"version": 1}, {"version": 1, "approved": "yes"}])
-def test_other_data_is_refused(data):
-    """The error is a ValueError."""
+def test_malformed_decision_data_is_refused_with_a_value_error(data):
     with pytest.raises(ValueError, match="not a decision"):
         decision_from_json(data)
 
 
-def test_only_a_decision_is_written():
-    """A bool is no decision."""
+def test_a_bool_is_not_written_as_a_decision():
     with pytest.raises(TypeError, match="Decision"):
         decision_to_json(True)
 

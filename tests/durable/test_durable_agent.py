@@ -187,8 +187,8 @@ async def test_a_decision_is_kept_while_the_store_is_away(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("has_worker", [True, False])
-async def test_of_two_decisions_the_one_that_is_accepted_counts(tmp_path, has_worker):
-    """A decision that is refused takes no life of the run, and the other one is applied once."""
+async def test_a_refused_decision_does_not_stop_an_accepted_one(tmp_path, has_worker):
+    """The refused decision takes no life of the run, and the accepted one is applied once."""
     shop = Shop(tmp_path, mode="auto")
 
     @shop.catalog.tool(read_only=True, approval="always")
@@ -307,8 +307,8 @@ async def test_a_typed_answer_is_typed_in_every_process(tmp_path):
             assert (await durable.run("pay", id="a")).output == Total(5)
 
 
-async def test_an_agent_opens_its_own_host(tmp_path):
-    """The options of the host can be given to the agent."""
+async def test_an_agent_opens_a_host_with_the_given_options(tmp_path):
+    """Options beside an open host are refused."""
     shop = Shop(tmp_path, mode="auto")
     database = f"sqlite:///{tmp_path}/own.sqlite"
     durable = DurableAgent(shop.agent, database, concurrency=2, per_principal=1, rate=(5, 1.0), max_lives=2)
@@ -347,8 +347,8 @@ async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
     assert (run.text, looks) == ("done", ["diary"])
 
 
-async def test_a_refused_decision_is_told_to_the_one_who_gave_it(tmp_path, caplog):
-    """While one caller's call runs, another one gives a decision that is refused: only that one gets the error."""
+async def test_only_the_caller_who_gave_a_refused_decision_gets_the_error(tmp_path, caplog):
+    """The call of another caller runs meanwhile."""
     began, may_end = asyncio.Event(), asyncio.Event()
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]
     shop = Shop(tmp_path, script=[calls, "done"])

@@ -10,6 +10,7 @@ import pytest
 from tests.clocks import wait_until
 from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from toolkit.decisions import Decision
+from toolkit.durable import DurableHost
 from toolkit.durable.errors import DurableError
 from toolkit.durable.run_jobs import build_job
 
@@ -83,12 +84,11 @@ async def test_decisions_of_another_type_are_refused(host, decisions):
         await host.decide("a", decisions)
 
 
-async def test_an_unknown_run_is_said_to_be_unknown(host):
-    """Every method that takes an id says so."""
-    for ask in (host.get, host.events, host.cancel, host.retry):
-        with pytest.raises(DurableError) as caught:
-            await ask("nothing")
-        assert caught.value.why == "unknown"
+@pytest.mark.parametrize("method", ["get", "events", "cancel", "retry"])
+async def test_every_method_raises_an_error_for_an_unknown_run(host, method):
+    with pytest.raises(DurableError) as caught:
+        await getattr(host, method)("nothing")
+    assert caught.value.why == "unknown"
 
 
 async def test_a_decision_without_a_worker_is_kept_for_the_next_one(host):
@@ -337,25 +337,29 @@ async def test_a_run_that_its_deadline_stopped_is_retried_with_more_time(host, t
     assert (await host.run("toy", "a", {"hold": True})).status == "done"
 
 
-async def test_a_host_can_be_closed_twice_and_says_so_afterwards(toys, tmp_path):
-    """Every method of the host then raises an error that names the remedy."""
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda host: host.run("toy", "a", {}),
+        lambda host: host.start("toy", "b", {}),
+        lambda host: host.get("a"),
+        lambda host: host.list(),
+        lambda host: host.work(),
+        lambda host: host.purge(before=1.0),
+    ],
+    ids=["run", "start", "get", "list", "work", "purge"],
+)
+async def test_a_host_can_be_closed_twice_and_not_used_afterwards(toys, tmp_path, use):
+    """Every method then raises an error that names the remedy."""
     host = toys.open_host(tmp_path, engine=LocalEngine())
     await host.run("toy", "a", {})
     await asyncio.gather(host.close(), host.close())
     await host.close()
-    for ask in (
-        host.run("toy", "a", {}),
-        host.start("toy", "b", {}),
-        host.get("a"),
-        host.list(),
-        host.work(),
-        host.purge(before=1.0),
-    ):
-        with pytest.raises(DurableError, match="make a new one"):
-            await ask
+    with pytest.raises(DurableError, match="make a new one"):
+        await use(host)
 
 
-async def test_purge_removes_runs_that_are_over(host):
+async def test_purging_removes_runs_that_are_over(host):
     """A run that waits stays."""
     await host.run("toy", "a", {})
     await host.run("toy", "b", {"ask": True})
@@ -371,35 +375,51 @@ async def test_events_tell_what_happened(host):
     assert kinds == ["created", "activated", "waiting", "decided", "activated", "ended"]
 
 
-async def test_options_are_checked_where_they_are_given(host, toys, tmp_path):
-    """Each error names the option."""
-    for name in ("a", "Billing", "my queue", "", None, "x" * 300):
-        with pytest.raises(ValueError, match="cannot be the name of a queue; give 3 to 256 characters"):
-            toys.open_host(tmp_path, name=name)
-    for options, error in (
-        ({"max_lives": 0}, ValueError),
-        ({"max_lives": "3"}, TypeError),
-        ({"max_lives": 1.5}, TypeError),
-        ({"takeover_seconds": 0}, ValueError),
-        ({"takeover_seconds": float("inf")}, ValueError),
-        ({"takeover_seconds": float("nan")}, ValueError),
-        ({"takeover_seconds": "10"}, TypeError),
-    ):
-        with pytest.raises(error, match=next(iter(options))):
-            toys.open_host(tmp_path, **options)
+@pytest.mark.parametrize("name", ["a", "Billing", "my queue", "", None, "x" * 300])
+async def test_an_invalid_name_of_a_queue_is_refused(toys, tmp_path, name):
+    with pytest.raises(ValueError, match="cannot be the name of a queue; give 3 to 256 characters"):
+        toys.open_host(tmp_path, name=name)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error"),
+    [
+        ("max_lives", 0, ValueError),
+        ("max_lives", "3", TypeError),
+        ("max_lives", 1.5, TypeError),
+        ("takeover_seconds", 0, ValueError),
+        ("takeover_seconds", float("inf"), ValueError),
+        ("takeover_seconds", float("nan"), ValueError),
+        ("takeover_seconds", "10", TypeError),
+    ],
+)
+async def test_an_invalid_option_of_a_host_is_refused(toys, tmp_path, option, value, error):
+    with pytest.raises(error, match=option):
+        toys.open_host(tmp_path, **{option: value})
+
+
+def test_a_host_refuses_a_path_as_its_address():
     with pytest.raises(DurableError, match="address"):
-        type(host)("runs.sqlite")
+        DurableHost("runs.sqlite")
+
+
+async def test_a_kind_is_registered_once_and_before_its_runs(host, toys):
     with pytest.raises(ValueError, match="already"):
         host.register("toy", toys.activate)
     with pytest.raises(ValueError, match="register"):
         await host.run("other", "a", {})
-    with pytest.raises(ValueError, match="deadline_seconds"):
-        await host.run("toy", "a", {}, deadline_seconds=0)
-    for deadline_seconds in ("5", True):
-        with pytest.raises(TypeError, match="deadline_seconds"):
-            await host.run("toy", "a", {}, deadline_seconds=deadline_seconds)
-    with pytest.raises(ValueError, match="deadline_seconds"):
-        await host.run("toy", "a", {}, deadline_seconds=1e300)
+
+
+@pytest.mark.parametrize(
+    ("deadline_seconds", "error"), [(0, ValueError), (1e300, ValueError), ("5", TypeError), (True, TypeError)]
+)
+async def test_an_invalid_deadline_is_refused(host, deadline_seconds, error):
+    with pytest.raises(error, match="deadline_seconds"):
+        await host.run("toy", "a", {}, deadline_seconds=deadline_seconds)
+
+
+async def test_other_invalid_arguments_of_a_host_are_refused(host):
+    """Each error names the argument."""
     with pytest.raises(ValueError, match="waiting"):
         await host.list(status="wait")
     with pytest.raises(TypeError, match="before"):

@@ -8,8 +8,8 @@ from tests.durable.kit import LocalEngine, Toys
 from tests.forked_children import run_in_child
 
 
-def test_a_forked_child_is_a_worker_of_its_own(tmp_path):
-    """It has another name and its own life signs, so it does not take the runs of its parent for its own."""
+def test_a_forked_child_is_another_worker(tmp_path):
+    """The child has another name and other life signs, so it does not confuse the runs of its parent with its runs."""
     toys = Toys()
     host = toys.open_host(tmp_path, engine=LocalEngine())
     parent = host.worker

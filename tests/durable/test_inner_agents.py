@@ -104,7 +104,7 @@ async def test_an_agent_in_a_step_of_a_durable_flow_goes_on_in_another_process(s
     assert "inside edit: `pay` began" in texts
 
 
-async def test_an_answer_that_cannot_be_accepted_is_told_and_may_be_corrected(shop, database):
+async def test_an_answer_that_is_refused_raises_an_error_and_may_be_corrected(shop, database):
     agent = shop.agent("pay")
 
     async def work(task, context):
@@ -203,7 +203,7 @@ async def test_a_flow_in_a_tool_of_a_durable_agent_waits_with_its_run(shop, data
     assert (run.text, shop.paid, set(shop.run_ids)) == ("all done", ["A"], {"r"})
 
 
-async def test_a_run_that_failed_tells_the_result_of_a_call_with_an_agent_inside(shop, database):
+async def test_a_failed_run_has_the_result_of_a_call_with_an_agent_inside(shop, database):
     """The call waited, was made again and has returned, and then the program failed."""
     agent = build_outer(shop, shop.agent("pay"), fails=True)
     async with DurableAgent(agent, database) as durable:

@@ -168,8 +168,7 @@ async def test_an_error_of_the_work_gives_way_to_the_fence(journal):
         await steps.call("r/call/c1", call(), translate, may_repeat=False, session=Session())
 
 
-async def test_an_error_of_the_work_is_its_own(journal):
-    """Work that raises for another reason raises that, and the steps go on."""
+async def test_an_error_of_the_work_propagates_and_the_steps_go_on(journal):
     steps = activate(journal)
 
     async def fail(begin):

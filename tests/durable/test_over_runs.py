@@ -187,8 +187,8 @@ async def test_a_store_that_is_away_leaves_the_withdrawal_to_a_worker(tmp_path, 
             await wait_until(lambda: open_store(shop).pending() == [])
 
 
-async def test_a_purge_deletes_the_requests_of_the_runs(tmp_path):
-    """Those of other runs stay."""
+async def test_purging_runs_deletes_their_requests(tmp_path):
+    """Requests of other runs stay."""
     shop = Shop(tmp_path)
     async with shop.open() as durable:
         run = await durable.run("Pay.", id="a")

@@ -80,7 +80,7 @@ async def test_a_crash_in_the_execution_repeats_nothing(tmp_path, crash_at):
     assert (shop.paid, shop.asked) == (["A", "B"], 5)
 
 
-async def test_only_a_run_that_has_planned_is_executed(tmp_path):
+async def test_only_a_planned_run_is_executed(tmp_path):
     """The errors say what is wrong."""
     shop = PlanningShop(tmp_path)
     async with shop.open() as durable:

@@ -95,7 +95,7 @@ def test_an_input_without_a_prompt_is_refused(data):
         unpack_prompt(data)
 
 
-def test_a_session_that_is_no_object_is_refused():
+def test_a_session_that_is_not_an_object_is_refused():
     """The state of a session is an object."""
     with pytest.raises(ValueError, match="object"):
         unpack_session({"session": []})

@@ -47,7 +47,6 @@ async def test_any_other_error_is_raised_at_once():
 
 
 async def test_the_last_attempt_raises_its_error(monkeypatch):
-    """The waiting has an end."""
     monkeypatch.setattr(store_retries, "_WAITS_SECONDS", (0.0, 0.0))
     database = Database(*(build_store_error() for _ in range(9)))
     with pytest.raises(DurableError, match="is gone"):

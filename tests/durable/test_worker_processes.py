@@ -105,8 +105,8 @@ async def test_a_frozen_worker_is_taken_over_and_writes_nothing_when_it_wakes_up
     assert read_notes(tmp_path) == build_expected_notes("a")
 
 
-async def test_a_worker_that_is_told_to_end_gives_its_run_back_between_two_steps(tmp_path):
-    """SIGTERM lets the call that is under way end. Its result is kept, and another worker goes on at once."""
+async def test_a_worker_that_gets_a_signal_gives_its_run_back_between_two_steps(tmp_path):
+    """SIGTERM lets the current call end. Its result is kept, and another worker goes on at once."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
         with (
@@ -195,7 +195,7 @@ async def test_a_cancellation_reaches_a_worker_in_another_process(tmp_path):
     assert read_notes(tmp_path) == ["a 1", *build_expected_notes("b")]
 
 
-async def test_two_processes_that_run_the_same_id_do_it_once(tmp_path):
+async def test_two_processes_that_run_the_same_id_run_it_once(tmp_path):
     """Both return the outcome."""
     with start_process(tmp_path, "run", "a") as first, start_process(tmp_path, "run", "a") as second:
         for process in (first, second):

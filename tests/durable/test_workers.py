@@ -133,8 +133,8 @@ class AwayEngine(LocalEngine):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("operation", ["start", "decide", "retry", "cancel"])
-async def test_what_was_written_while_the_engine_was_away_is_carried_out(toys, tmp_path, operation, caplog):
-    """The caller has done his part, and need not try again. A timer of a day does not count as the job."""
+async def test_an_operation_written_while_the_engine_was_away_is_carried_out(toys, tmp_path, operation, caplog):
+    """The caller need not try again. A timer of a day does not count as the job."""
     engine = AwayEngine()
     async with toys.open_host(tmp_path, engine=engine, takeover_seconds=0.1) as host:
         expires_at = time.time() + 86_400

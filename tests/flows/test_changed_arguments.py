@@ -79,7 +79,7 @@ async def test_a_call_inside_a_step_is_none_of_its_arguments():
 
 @pytest.mark.parametrize("kill_at", range(13))
 async def test_a_hook_changes_the_value(kill_at):
-    """Also after a crash at any point, an attempt that was cut too is undone with the value that it had."""
+    """This holds also after a crash at any point, an attempt that was cut too is undone with the value that it had."""
     log, disk = [], Disk()
     flow, dispatcher = build_flow(log), Dispatcher(Catalog(), hooks=[ChangeHook()])
     try:

@@ -51,8 +51,7 @@ class Shop:
             return Released(edited.text)
 
 
-async def test_a_check_that_passes_changes_nothing():
-    """Every step runs once."""
+async def test_every_step_runs_once_if_its_check_passes():
     shop = Shop()
     assert await shop.flow.run(Task()) == Released("text 1")
     assert shop.log == ["plan", "edit 1 after []", "publish"]
@@ -71,8 +70,8 @@ async def test_a_failed_check_undoes_the_step_and_runs_it_again_with_the_problem
     ]
 
 
-async def test_after_the_last_attempt_the_flow_fails():
-    """The last attempt is undone too, so nothing is left."""
+async def test_a_flow_fails_after_the_last_attempt_of_a_step():
+    """The last attempt is undone, too."""
     shop = Shop(edit_passes_at=9, attempts=2)
     assert await shop.flow.run(Task()) == Failed("edit", ("test 2 fails", "and another"))
     assert shop.log[-1] == "restore text 2"
@@ -102,8 +101,8 @@ async def test_the_way_back_is_bounded():
     assert shop.publications == 3
 
 
-async def test_an_undo_that_fails_ends_the_flow_and_says_what_is_left():
-    """Nothing is run after that."""
+async def test_a_failed_undo_ends_the_flow_and_the_outcome_says_what_is_left():
+    """No other step runs after that."""
     shop = Shop(edit_passes_at=2, undo_fails=True)
     outcome = await shop.flow.run(Task())
     problems = ("test 1 fails", "and another", "edit could not be undone: the disk is full")
@@ -121,7 +120,7 @@ async def test_an_undo_that_fails_on_the_way_back_names_the_step_that_could_not_
 
 
 async def test_the_steps_are_undone_in_reverse_order():
-    """From the one that failed back to the one that it names."""
+    """They begin with the step that failed and end with the step that it names."""
     flow, log = Flow("chain"), []
 
     def undo_with(word):
@@ -150,8 +149,7 @@ async def test_the_steps_are_undone_in_reverse_order():
     assert log == ["undo fourth", "undo third 2 20", "undo third 1 10", "undo second", "undo first"]
 
 
-async def test_items_that_passed_are_undone_if_another_fails():
-    """The last one first."""
+async def test_items_that_passed_are_undone_in_reverse_order_if_another_fails():
     flow, log = Flow("items"), []
 
     @flow.step(read_only=True)
@@ -220,8 +218,7 @@ async def test_a_step_goes_back_only_to_a_step_that_it_came_through():
         ([1], "a check returns None, a text, or a list of texts"),
     ],
 )
-async def test_what_a_check_may_return(answer, problem):
-    """Other answers are problems, because a check that says nothing readable has not passed."""
+async def test_an_answer_of_a_check_that_is_not_a_pass_is_a_problem(answer, problem):
     flow = Flow("answers")
 
     @flow.step(check=lambda before, after: answer)
@@ -234,8 +231,7 @@ async def test_what_a_check_may_return(answer, problem):
     assert outcome.left == ("build",)
 
 
-async def test_a_check_that_raises_has_not_passed():
-    """Its error is the problem."""
+async def test_the_error_of_a_check_that_raises_is_a_problem():
     flow = Flow("raising")
 
     def check(before, after):
@@ -280,7 +276,7 @@ async def test_rules_hold_for_checks_and_undos():
 
 
 def test_problems_are_a_sequence_of_texts():
-    """For a prompt, they are lines."""
+    """They are lines in a prompt."""
     problems = Problems(("a", "b"), "edit")
     assert (len(problems), problems[0], list(problems), problems[1:]) == (2, "a", ["a", "b"], ("b",))
     assert str(problems) == "- a\n- b"
@@ -313,8 +309,8 @@ def build_shop(log, **charge_facts):
     return flow
 
 
-async def test_what_the_flow_went_back_over_is_still_left():
-    """A step without an undo has happened, also if the flow fails before it comes there again."""
+async def test_a_step_without_an_undo_is_left_if_the_flow_went_back_before_it():
+    """The step has happened, also if the flow fails before reaching it again."""
     log = []
     outcome = await build_shop(log).run(Plan())
     assert outcome == Failed("edit", ("no second edit",), left=("charge",))
@@ -399,8 +395,7 @@ async def test_a_step_that_was_halted_after_it_ran_is_left(facts):
     assert outcome == Failed("edit", ("enough",), left=("edit",))
 
 
-async def test_an_attempt_that_surely_did_not_happen_leaves_nothing():
-    """The tool says so itself."""
+async def test_a_step_whose_tool_says_that_nothing_happened_is_not_left():
     flow = Flow("no_effect")
 
     @flow.step(destructive=True)

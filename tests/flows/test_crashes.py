@@ -94,7 +94,7 @@ async def test_a_crash_is_not_an_attempt():
 
 @pytest.mark.parametrize("kill_at", range(1, 20))
 async def test_the_items_of_a_list_are_found_again(kill_at):
-    """Also if they ran beside each other."""
+    """This holds also if they ran beside each other."""
     flow, built = Flow("items"), []
 
     @flow.step(read_only=True)

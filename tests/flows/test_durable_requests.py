@@ -44,8 +44,8 @@ async def test_a_cancelled_run_has_no_open_request_and_a_retry_asks_again(databa
     assert log == ["plan", "edit []", "plan", "edit []", "publish"]
 
 
-async def test_requests_are_withdrawn_also_if_each_run_has_resources_of_its_own(database):
-    """No step can be run then, but requests can be closed."""
+async def test_requests_of_a_cancelled_flow_with_resources_per_run_are_withdrawn(database):
+    """No step could run without the resources."""
     flow = Flow[Released]("own")
 
     @flow.step(destructive=True)

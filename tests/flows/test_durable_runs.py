@@ -162,8 +162,7 @@ async def test_an_id_is_one_run(database):
             Shop([]).flow.register(host)
 
 
-async def test_a_run_that_was_stopped_from_outside_has_failed(database):
-    """The outcome says why."""
+async def test_a_cancelled_run_has_failed_with_the_given_reason(database):
     async with open_host(database) as host:
         flow = Shop([]).flow
         await flow.run(Task(), host, id="r")
@@ -173,8 +172,8 @@ async def test_a_run_that_was_stopped_from_outside_has_failed(database):
         assert str(outcome) == "the run failed: not needed (still in place: edit)"
 
 
-async def test_a_failed_flow_is_told_in_sentences(database):
-    """`replay` says what every step, check and undo did."""
+async def test_replay_describes_a_failed_flow_in_sentences(database):
+    """There is a sentence for every step, check and undo."""
     log = []
     async with open_host(database) as host:
         flow = Shop(log, check=lambda before, after: "a test fails").flow
@@ -227,8 +226,7 @@ async def test_an_error_of_the_program_is_raised_and_kept(database):
         assert "`publish` wants str" in outcome.problems[0]
 
 
-async def test_a_store_of_its_own_is_left_as_it_is(database, tmp_path):
-    """A dispatcher that keeps approvals outside of the memory keeps them where it did."""
+async def test_a_dispatcher_with_an_approval_store_keeps_it_in_a_durable_flow(database, tmp_path):
     store = SQLiteApprovals(tmp_path / "own.sqlite")
     flow = Flow("own", dispatcher=Dispatcher(Catalog(), permissions=Permissions("auto"), approvals=Approvals(store)))
 
@@ -306,8 +304,7 @@ async def test_mistakes_in_the_arguments_are_named(database):
             await flow.replay("r")
 
 
-async def test_a_run_in_memory_is_told_too():
-    """From the `Waiting` that it ended with."""
+async def test_replay_describes_a_run_in_memory_from_its_waiting_outcome():
     flow = Shop([]).flow
     waiting = await flow.run(Task())
     story = [str(event) for event in await flow.replay(waiting)]
@@ -317,8 +314,7 @@ async def test_a_run_in_memory_is_told_too():
     assert "publish was denied: no" in [str(event) for event in await flow.replay(again)]
 
 
-async def test_a_failed_step_is_told():
-    """Failures and items are named."""
+async def test_replay_names_failed_steps_and_their_items():
     flow = Flow("items")
 
     @flow.step(read_only=True)

@@ -50,8 +50,8 @@ async def test_a_run_that_is_stopped_in_the_middle_of_a_step_says_what_may_be_le
     assert str(outcome).startswith(f"the run failed: {reason} (still in place: edit, build")
 
 
-async def test_what_did_not_happen_and_what_was_undone_is_not_left(host):
-    """The items of a list are named; a step that reads only changes nothing."""
+async def test_steps_that_did_not_happen_or_were_undone_are_not_left(host):
+    """The items of a list are named. A read-only step changes nothing."""
     flow = Flow("parts")
 
     @flow.step(read_only=True)

@@ -226,8 +226,7 @@ async def test_a_step_that_returns_another_type_fails():
     assert "declares `Built`" in outcome.problems[0]
 
 
-async def test_a_list_of_other_items_fails():
-    """A list is looked through."""
+async def test_a_list_with_an_item_of_a_wrong_type_fails_the_flow():
     flow = Flow("items")
 
     @flow.step
@@ -238,8 +237,8 @@ async def test_a_list_of_other_items_fails():
     assert isinstance(outcome, Failed)
 
 
-async def test_a_value_that_is_not_json_fails():
-    """Infinity has no JSON form."""
+async def test_a_step_that_returns_a_value_without_a_json_form_fails_the_flow():
+    """Infinity is such a value. A start value without a JSON form is refused."""
     flow = Flow("numbers")
 
     @flow.step
@@ -273,8 +272,7 @@ async def test_a_denied_step_fails_without_having_run(release):
     )
 
 
-async def test_a_halt_ends_the_flow(release):
-    """A hook may end it."""
+async def test_a_hook_that_halts_ends_the_flow(release):
     dispatcher = Dispatcher(Catalog(), hooks=[Hook(Halt("enough"))])
     assert await release.run(Task(), dispatcher=dispatcher) == Failed("publish", ("enough",))
 
@@ -301,8 +299,7 @@ async def test_an_after_hook_changes_the_value(release):
     assert outcome == Released("1 WITH A")
 
 
-async def test_the_session_is_that_of_the_caller(release):
-    """Every call has it."""
+async def test_every_call_has_the_session_of_the_caller(release):
     sessions = []
 
     class Note:
@@ -343,7 +340,7 @@ def test_a_wrong_option_is_refused_where_it_is_written(options, message):
         Flow("options").step(**options)(build)
 
 
-def test_other_things_are_no_steps():
+def test_a_class_or_a_method_is_not_a_step():
     """A class and a method cannot be steps."""
     flow = Flow("odd")
     with pytest.raises(DefinitionError, match="a step is a function, got type"):
@@ -360,8 +357,7 @@ def test_other_things_are_no_steps():
     ("options", "error"),
     [({"max_visits": 0}, ValueError), ({"max_visits": True}, ValueError), ({"dispatcher": 1}, TypeError)],
 )
-def test_the_options_of_a_flow_are_checked(options, error):
-    """They are refused at once."""
+def test_an_invalid_option_of_a_flow_is_refused(options, error):
     with pytest.raises(error):
         Flow("odd", **options)
 
@@ -374,7 +370,7 @@ def test_the_name_of_a_flow_is_checked():
 
 
 async def test_a_step_that_is_defined_again_replaces_the_first():
-    """As in a notebook, where a cell is run again after a change."""
+    """A cell of a notebook may be run again after a change."""
     cell = """
 @flow.step
 def build(part: Part) -> Built:
@@ -441,8 +437,7 @@ async def test_a_result_that_waits_for_nothing_is_a_failure(name):
     assert outcome.left == (("edit",) if name == "edit.undo" else ())
 
 
-async def test_a_value_that_has_no_json_form_cannot_begin():
-    """The message names the type."""
+async def test_a_flow_refuses_a_start_value_without_a_json_form():
     flow = Flow("start")
 
     @flow.step
@@ -454,7 +449,7 @@ async def test_a_value_that_has_no_json_form_cannot_begin():
 
 
 async def test_an_alias_names_its_types():
-    """As `type Ends = Released | Rejected` does."""
+    """`type Ends = Released | Rejected` is such an alias."""
     flow = Flow("alias")
     ends = TypeAliasType("ends", "Released | Rejected")
 

@@ -29,7 +29,7 @@ def build_flow(recorder: Recorder) -> Flow:
     return flow
 
 
-async def test_a_flow_that_waits_and_goes_on_is_told_twice():
+async def test_a_flow_that_waits_and_goes_on_causes_start_and_end_events_twice():
     """The second time, the recorded step is not called again."""
     recorder = Recorder()
     flow = build_flow(recorder)
@@ -43,7 +43,7 @@ async def test_a_flow_that_waits_and_goes_on_is_told_twice():
     assert [kind for _, kind in recorder.ends] == ["ok", "waiting", "ok"]
 
 
-async def test_a_flow_that_fails_is_told_with_its_problems():
+async def test_the_end_event_of_a_failed_flow_has_its_problems():
     recorder = Recorder()
     flow = build_flow(recorder)
     waiting = await flow.run(Plan())

@@ -73,7 +73,6 @@ async def test_items_run_together_only_if_that_is_safe(safe, together):
 
 
 async def test_an_empty_list_is_joined_at_once():
-    """There is nothing to run."""
     flow = Flow[list[Built]]("empty")
 
     @flow.step

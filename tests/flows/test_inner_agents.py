@@ -130,7 +130,7 @@ async def test_requests_of_agents_at_the_same_time_come_in_the_order_of_the_agen
     assert [request.arguments["bill"] for request in waiting.requests] == ["A", "B"]
 
 
-async def test_agents_at_the_same_time_are_told_apart_by_their_prompts_in_any_order(shop):
+async def test_simultaneous_agents_are_distinguished_by_their_prompts_in_any_order(shop):
     agent = shop.agent("pay")
     orders = iter([[0, 1], [1, 0], [1, 0]])
 
@@ -192,7 +192,7 @@ async def test_a_new_attempt_begins_a_new_run_of_its_agent(shop):
     assert shop.paid == ["A", "again"]
 
 
-async def test_each_item_of_a_list_has_agents_of_its_own(shop):
+async def test_each_item_of_a_list_has_separate_agent_runs(shop):
     agent = shop.agent("pay")
     flow = Flow[Released]("items")
 
@@ -215,7 +215,7 @@ async def test_each_item_of_a_list_has_agents_of_its_own(shop):
     assert shop.paid == ["the same prompt"] * 3
 
 
-async def test_the_story_of_a_flow_tells_what_its_agents_did(shop):
+async def test_replay_describes_what_the_agents_of_a_flow_did(shop):
     agent = shop.agent("pay")
 
     async def work(task, context):

@@ -30,8 +30,7 @@ def only_mistake_of(flow):
     return line
 
 
-def test_a_flow_without_steps():
-    """There is nothing to run."""
+def test_a_flow_without_steps_is_refused():
     with pytest.raises(DefinitionError, match=r"has no steps; write `@empty.step`"):
         Flow("empty").mermaid()
 
@@ -113,7 +112,7 @@ def test_a_flow_without_an_end():
     assert ["no end can be reached from it" in line for line in mistakes_of(flow)] == [True, True]
 
 
-def test_ends_that_are_no_classes():
+def test_an_end_that_is_not_a_class_is_refused():
     """The brackets of `Flow` name classes."""
     flow = Flow[dict[str, int]]("ends")
 
@@ -143,7 +142,7 @@ def test_a_step_cannot_go_back_to_itself():
 
 
 def test_a_step_goes_back_to_an_earlier_step():
-    """Not to a later one, and not to one beside it."""
+    """It cannot go back to a later step or to one beside it."""
     flow = Flow("forth")
 
     @flow.step(back_to="publish")
@@ -155,7 +154,7 @@ def test_a_step_goes_back_to_an_earlier_step():
     assert "`publish`, which does not come before it" in only_mistake_of(flow)
 
 
-def test_a_function_that_is_no_step():
+def test_a_function_that_is_not_a_step_is_named():
     """Its name is in the message."""
     flow = Flow("other")
 
@@ -167,8 +166,7 @@ def test_a_function_that_is_no_step():
     assert "elsewhere`, which is no step of this flow; name a step of this flow" in only_mistake_of(flow)
 
 
-def test_a_circle_of_steps_back():
-    """It is reported once."""
+def test_a_circle_of_back_to_options_is_reported_once():
     flow = Flow("round")
 
     @flow.step(back_to="two")
@@ -224,8 +222,8 @@ class Engine:
         ("Missing", "`Missing`, which is not defined"),
     ],
 )
-def test_a_type_that_values_cannot_have(hint, message):
-    """As a parameter and as a return value, with the remedy."""
+def test_a_type_that_no_value_has_is_refused_with_the_remedy(hint, message):
+    """It may be that of a parameter or of the returned value."""
     taking, returning = Flow("taking"), Flow("returning")
 
     def take(value) -> Built: ...
@@ -241,7 +239,7 @@ def test_a_type_that_values_cannot_have(hint, message):
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_signatures_that_are_no_steps():
+def test_a_signature_that_is_not_that_of_a_step_is_refused():
     """One value goes in and one comes out."""
     flow = Flow("signatures")
 
@@ -387,8 +385,7 @@ def test_the_frames_of_the_tests_are_let_go():
 @pytest.mark.parametrize(
     "option", [{"max_chars": 10}, {"max_bytes": 10}, {"background": True}, {"flat": True}, {"schema": {}}]
 )
-def test_options_of_tools_that_a_step_cannot_have(option):
-    """The message says why."""
+def test_a_tool_option_that_a_step_cannot_have_is_refused_with_the_reason(option):
     flow = Flow("odd")
     with pytest.raises(DefinitionError, match=f"a step cannot have `{next(iter(option))}`: "):
         flow.step(**option)(lambda: None)

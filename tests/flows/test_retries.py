@@ -137,8 +137,8 @@ async def test_the_items_that_had_passed_are_not_run_again(host, can_be_undone):
     assert log[log.index("retry") :] == (["retry", 1, 2, 3] if can_be_undone else ["retry", 2])
 
 
-async def test_a_step_that_a_hook_has_stopped_is_retried(host):
-    """It had not run."""
+async def test_a_step_that_a_hook_halted_is_retried(host):
+    """The step had not run."""
     stops = [True]
 
     class Hook:

@@ -77,8 +77,7 @@ async def test_a_value_that_a_hook_has_changed_keeps_its_type():
 
 
 @pytest.mark.parametrize("value", [{"other": 1}, 3, object()])
-async def test_a_value_that_a_hook_has_made_unfit_fails_the_step(value):
-    """Nothing goes on with it."""
+async def test_a_value_that_a_hook_made_unfit_fails_the_step(value):
     outcome = await build_flow(Rejected("a"), hooks=[ChangeText(value)]).run(Task())
     assert isinstance(outcome, Failed)
     assert outcome.step == "review"

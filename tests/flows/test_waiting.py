@@ -64,8 +64,7 @@ async def test_a_denied_step_goes_back_with_the_reason(release):
     assert await release.resume(again, {again.requests[0].id: Decision.approve()}) == Released("text 1")
 
 
-async def test_without_an_answer_a_flow_still_waits(release):
-    """Nothing is done meanwhile."""
+async def test_a_resume_without_answers_leaves_the_flow_waiting(release):
     waiting = await release.run(Plan())
     assert await release.resume(waiting, {}) == waiting
 

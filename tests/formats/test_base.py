@@ -76,14 +76,14 @@ def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
     assert naming.find_sent(always, catalog) is catalog[always]
 
 
-def test_of_names_with_dots_and_dashes_the_one_that_is_sent_is_called():
-    """Also if the name as it is sent is that of a deferred tool."""
+def test_a_call_resolves_to_the_tool_whose_name_was_sent():
+    """A name with dots may be sent as the name of a deferred tool with dashes."""
     catalog = build_catalog("a--b--c", defer=True).merged(build_catalog("a.b--c"))
     assert module("openai").NAMING.resolve("a--b--c", catalog)[0] == "a.b--c"
 
 
 @pytest.mark.parametrize("name", DOTTED)
-def test_the_same_names_are_no_clash_where_dots_are_legal(name):
+def test_the_same_names_do_not_clash_where_dots_are_legal(name):
     """Nothing is refused for a reason that is another provider's."""
     assert len(str(build_definitions(name, build_catalog("git.log", "git--log")))) > 0
 
@@ -124,15 +124,15 @@ def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
     assert naming.resolve(sent, catalog)[0] == name
 
 
-def test_a_tools_own_name_comes_before_somebodys_alias():
+def test_the_name_of_a_tool_comes_before_the_alias_of_another():
     """An alias that looks like the wire form of another tool does not take its calls."""
     catalog = build_catalog("git.log", "other")
     catalog.alias("git--log", "other")
     assert module("openai").NAMING.resolve("git--log", catalog)[0] == "git.log"
 
 
-def test_without_the_catalog_dashes_are_dots():
-    """The usual reading; the catalog's lookup finds a name with dashes all the same."""
+def test_dashes_are_read_as_dots_without_a_catalog():
+    """This is the usual reading, and the lookup of the catalog also finds a name with dashes."""
     assert module("openai").NAMING.resolve("git--log", None) == ("git.log", None)
     assert module("gemini").NAMING.resolve("git--log", None) == ("git--log", None)
 

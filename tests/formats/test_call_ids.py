@@ -45,13 +45,13 @@ def test_no_two_ids_stay_the_same(given_ids):
 
 
 @given(st.lists(st.sampled_from(["t1", "t2", "call_7", "functions.echo:0"]), max_size=8))
-def test_what_is_sent_is_what_was_given(given_ids):
-    """The provider finds its own ids again, in its own order."""
+def test_the_ids_that_the_provider_gave_are_sent_back(given_ids):
+    """They keep their order."""
     assert [sent_id(call_id) for call_id in unique_ids(given_ids)] == given_ids
 
 
 @pytest.mark.anyio
-async def test_the_same_id_twice_in_a_batch_gives_two_results_that_can_be_told_apart(catalog):
+async def test_two_calls_with_the_same_id_in_a_batch_have_distinguishable_results(catalog):
     """Nothing is refused, and nothing is lost."""
     calls = [ToolCall("echo", {"n": n}, "t1") for n in range(3)]
     results = await Dispatcher(catalog).call_many(calls)
@@ -65,7 +65,7 @@ async def test_the_same_id_twice_in_a_batch_gives_two_results_that_can_be_told_a
 
 @pytest.mark.anyio
 async def test_a_number_never_meets_an_id_that_is_taken(catalog):
-    """Also if the model gave an id of that form itself, later in the batch."""
+    """This holds also if the model gave an id of that form itself, later in the batch."""
     given_ids = ["t1", "t1", "t1~repeat-2", ""]
     results = await Dispatcher(catalog).call_many([ToolCall("echo", {"n": 1}, call_id) for call_id in given_ids])
     assert len({result.call_id for result in results}) == 4

@@ -132,8 +132,8 @@ def test_a_response_without_calls_has_none(name, response):
 
 @pytest.mark.parametrize("response", [None, 42, "text", {}, [], object()], ids=repr)
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_response_is_an_error_that_names_the_format(name, response):
-    """Something else altogether is not read as "no calls"."""
+def test_a_value_that_is_not_a_response_is_an_error_that_names_the_format(name, response):
+    """It is not read as a response without calls."""
     with pytest.raises(ProviderError) as caught:
         module(name).calls(response)
     assert str(caught.value).startswith(("openai" if name == "openai_responses" else name) + ":")
@@ -160,8 +160,8 @@ def test_a_broken_response_is_an_error_with_the_place(name, response, place):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_error_of_the_provider_is_told_in_its_words(name):
-    """The JSON of an error is no response; what it says is passed on, cut short."""
+def test_the_message_of_a_provider_error_is_passed_on(name):
+    """The JSON of an error is not a response. A long message is cut."""
     with pytest.raises(ProviderError) as caught:
         module(name).calls({"type": "error", "error": {"type": "overloaded", "message": "Overloaded " * 100}})
     assert "the response is an error: Overloaded" in str(caught.value)
@@ -219,7 +219,7 @@ def test_the_signature_of_a_thought_is_kept(key):
     assert call.id == ""
 
 
-def test_an_id_that_only_the_sdk_made_up_is_none():
+def test_an_id_that_only_the_sdk_made_up_is_ignored():
     """Mistral's types say "null" where the model gave no id."""
     message = {"role": "assistant", "tool_calls": [{"function": {"name": "ping", "arguments": "{}"}, "id": "null"}]}
     assert [call.id for call in module("mistral").calls(message)] == [""]
@@ -232,7 +232,7 @@ def test_the_id_of_an_mcp_request_is_kept():
     assert [call.id for call in module("mcp").calls(request["params"])] == [""]
 
 
-def test_a_mapping_that_is_no_dictionary_is_read():
+def test_a_mapping_that_is_not_a_dictionary_is_read():
     """Some SDKs have their own mappings."""
     from types import MappingProxyType
 

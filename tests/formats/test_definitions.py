@@ -91,7 +91,7 @@ def test_loaded_tools_come_last_in_the_order_they_were_found(name, loaded):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_descriptions_and_schemas_are_the_tools_own(name):
+def test_descriptions_and_schemas_are_sent_unchanged(name):
     """The model reads what the author wrote."""
     catalog = Catalog(everything()["forecast"].function)
 
@@ -168,7 +168,7 @@ def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
     ],
 )
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_catalog_or_session_is_refused_with_what_to_give(name, wrong, words):
-    """A list of functions is what people give first."""
+def test_a_wrong_catalog_or_session_is_refused_with_the_right_type(name, wrong, words):
+    """A list of functions is a common mistake."""
     with pytest.raises(TypeError, match=words):
         build_definitions(name, *wrong)

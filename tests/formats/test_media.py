@@ -39,7 +39,7 @@ def encode(data: bytes) -> str:
 
 @pytest.mark.parametrize("form", AUDIO_FILES)
 @pytest.mark.parametrize("name", FORMATS)
-def test_sound_is_played_or_said_to_be_missing(name, form):
+def test_sound_is_sent_or_the_text_says_that_it_is_missing(name, form):
     """A provider that accepts the format gets the bytes; for any other the text says why it does not."""
     sent = send(name, AudioPart(AUDIO_FILES[form], "audio/wav"))
     is_played = form in PLAYED.get(name, ())
@@ -97,7 +97,7 @@ def test_an_image_in_a_resource_is_an_image(name):
     assert encode(PNG) in send(name, ResourcePart("file:///a", PNG))
 
 
-def test_bytes_are_sound_only_if_the_resource_says_so():
+def test_bytes_are_sound_only_if_the_resource_has_such_a_media_type():
     """Two bytes are the beginning of an MP3 file, and of many others."""
     data = b"\xff\xfb\x90\x00"
     assert encode(data) in send("gemini", ResourcePart("file:///a", data, "audio/mpeg"))
@@ -105,7 +105,7 @@ def test_bytes_are_sound_only_if_the_resource_says_so():
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_other_bytes_are_said_to_be_missing(name):
+def test_the_text_says_that_other_bytes_are_missing(name):
     """No provider reads a ZIP file; the model learns that there is one."""
     sent = send(name, ResourcePart("file:///a.zip", b"PK\3\4", "application/zip"))
     assert encode(b"PK\3\4") not in sent
@@ -136,7 +136,7 @@ def test_a_value_is_no_excuse_to_lose_a_part(name):
     assert "1 of the resources cannot be shown" in send(name, ResourcePart("memo:1", b"x"), **options)
 
 
-def test_documents_of_a_turn_have_names_of_their_own():
+def test_documents_of_a_turn_have_different_names():
     """Bedrock refuses two documents of one name, and characters of an id that a name cannot have."""
     part = ResourcePart("file:///a.pdf", PDF)
     results = [ToolResult("a", call_id=call_id, tool="look", parts=[part, part]) for call_id in ("call_1", "call:2")]

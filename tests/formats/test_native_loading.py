@@ -26,15 +26,15 @@ def searchable():
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("make", [everything, searchable], ids=["theirs", "ours"])
-def test_the_sdk_knows_native_loading(name, make, strict):
-    """Search tools and deferred definitions are in the SDK's types as they are sent."""
+def test_definitions_of_native_loading_fit_the_types_of_the_sdk(name, make, strict):
+    """They are search tools and deferred definitions."""
     definitions = build_definitions(name, make(), native_loading=True, strict=strict)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_without_a_search_of_ours_theirs_is_added(name):
-    """Deferred tools are sent, marked, and last; the provider's search tool finds them."""
+def test_the_search_tool_of_the_provider_is_added_if_there_is_none_of_ours(name):
+    """Deferred tools are sent, marked, and last."""
     definitions = build_definitions(name, everything(), native_loading=True)
     deferred = [definition["name"] for definition in definitions if definition.get("defer_loading")]
     assert deferred == ["mail--search", "forecast"]
@@ -56,8 +56,7 @@ def test_the_session_does_not_matter(name):
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_without_deferred_tools_nothing_is_searched(name):
-    """No search tool for nothing to find."""
+def test_no_search_tool_is_added_without_deferred_tools(name):
     catalog = everything().filtered(lambda tool: not tool.facts.defer)
     definitions = build_definitions(name, catalog, native_loading=True)
     assert definitions == build_definitions(name, catalog)
@@ -90,7 +89,7 @@ async def search(calls):
     return catalog, results
 
 
-async def test_anthropic_is_told_of_what_was_found_by_reference():
+async def test_the_result_of_a_search_refers_to_the_tools_for_anthropic():
     """A search through the real dispatcher ends in `tool_reference` blocks, with names as they are on the wire."""
     response = sdks.reply("anthropic", [("tool_search", {"query": "select:forecast,mail.search"}, "t1")])
     _, results = await search(module("anthropic").calls(response))
@@ -106,8 +105,8 @@ async def test_anthropic_is_told_of_what_was_found_by_reference():
     assert sdks.messages("anthropic", sent) == sdks.plain(sent)
 
 
-async def test_openai_is_told_of_what_was_found_with_its_definition():
-    """A client-executed search comes as a call of `tool_search`, and its output has the definitions."""
+async def test_the_result_of_a_search_has_the_definitions_for_openai():
+    """The search comes as a call of `tool_search`, which the client runs."""
     item = {
         "type": "tool_search_call",
         "id": "ts",
@@ -127,8 +126,8 @@ async def test_openai_is_told_of_what_was_found_with_its_definition():
 
 
 @pytest.mark.parametrize("name", NATIVE)
-async def test_a_search_that_failed_or_found_nothing_is_told_in_words(name):
-    """There is nothing to refer to, so the model reads what to do instead."""
+async def test_the_result_of_a_failed_or_empty_search_is_text(name):
+    """The model reads what to do instead."""
     calls = module("openai").calls(
         sdks.reply(
             "openai", [("tool_search", {"query": "", "limit": 0}, "t1"), ("tool_search", {"query": "zzz"}, "t2")]
@@ -143,8 +142,8 @@ async def test_a_search_that_failed_or_found_nothing_is_told_in_words(name):
 
 
 @pytest.mark.parametrize("name", NATIVE)
-async def test_without_native_loading_a_search_is_told_in_text(name):
-    """The usual way: the text has the schemas, and the next definitions have the tools."""
+async def test_the_result_of_a_search_is_text_without_native_loading(name):
+    """The text has the schemas, and the next definitions have the tools."""
     _, results = await search([("tool_search", {"query": "select:forecast"})])
     sent = module(name).results(results)
     assert "Tell the weather." in str(sent)
@@ -190,7 +189,7 @@ def test_a_lifetime_that_there_is_not_is_refused():
         build_definitions("anthropic", everything(), cache="2h")
 
 
-def test_with_native_loading_the_mark_is_before_the_deferred_tools():
+def test_the_cache_mark_is_before_the_deferred_tools():
     """A deferred definition may not have one."""
     definitions = build_definitions("anthropic", everything(), native_loading=True)
     assert ["cache_control" in definition for definition in definitions] == [False] * 6 + [True] + [False] * 2
@@ -218,6 +217,6 @@ def test_bedrock_has_a_cache_point_after_the_last_stable_definition():
     assert sdks.tools("bedrock", definitions) == sdks.plain(definitions)
 
 
-def test_bedrock_has_no_cache_point_unless_asked():
-    """Not every model takes one."""
+def test_bedrock_has_no_cache_point_by_default():
+    """Some models refuse one."""
     assert "cachePoint" not in str(build_definitions("bedrock", Catalog(everything()["ping"])))

@@ -41,8 +41,8 @@ def send_to_ollama(schema):
         (True, {}),
     ],
 )
-def test_what_ollamas_client_would_lose_is_said_in_words(schema, sent):
-    """Its types keep four keywords of a parameter; the others would be gone without a word."""
+def test_keywords_that_the_client_of_ollama_drops_move_into_the_description(schema, sent):
+    """Its types keep only four keywords of a parameter."""
     assert send_to_ollama(schema) == sent
 
 

@@ -54,7 +54,7 @@ def test_errors_are_flagged_where_there_is_a_flag(name, kind):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_call_that_waits_is_said_not_to_have_run(name):
+def test_the_result_of_a_waiting_call_says_that_it_has_not_run(name):
     """The model must neither take it for done nor call again."""
     text = str(module(name).results([result("waiting", "waiting for approval: it cannot be undone")]))
     assert "it cannot be undone" in text
@@ -75,22 +75,22 @@ def test_all_results_of_a_turn_are_one_message(name):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "ollama", "mcp"])
-def test_each_result_is_a_message_of_its_own(name):
-    """Elsewhere each has its own, in the order of the calls."""
+def test_each_result_is_a_separate_message(name):
+    """The messages are in the order of the calls."""
     sent = module(name).results([result(text="one"), result(text="two")])
     assert ["one" in str(sent[0]), "two" in str(sent[1])] == [True, True]
     assert len(sent) == 2
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_results_are_no_messages(name):
+def test_an_empty_list_of_results_gives_no_messages(name):
     """An empty turn adds nothing, in particular no empty message."""
     assert module(name).results([]) == []
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_empty_result_is_not_sent_empty(name, text):
+def test_an_empty_result_is_sent_with_a_text(name, text):
     """Some providers refuse empty text."""
     assert "(no output)" in str(module(name).results([result(text=text)]))
 
@@ -117,8 +117,8 @@ def test_a_wrong_media_type_is_put_right(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "mcp"])
-def test_what_is_no_image_is_told_in_words(name):
-    """Bytes that no provider shows are not sent; the text says that they are missing."""
+def test_the_text_says_that_an_unsupported_image_is_missing(name):
+    """Bytes that no provider shows are not sent."""
     sent = module(name).results([result(parts=[ImagePart(b"<svg/>", "image/svg+xml"), ImagePart(PNG)])])
     text = json.dumps(sdks.plain(sent))
     assert "1 of the images cannot be shown" in text
@@ -237,8 +237,8 @@ def test_half_a_letter_can_be_sent(name):
     ],
 )
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_no_list_of_results_is_refused_with_what_to_write(name, wrong, words):
-    """One result alone is what people give first."""
+def test_a_value_that_is_not_a_list_of_results_is_refused_with_the_remedy(name, wrong, words):
+    """A single result is a common mistake."""
     with pytest.raises(TypeError, match=words):
         module(name).results(wrong)
 

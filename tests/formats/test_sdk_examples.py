@@ -41,13 +41,13 @@ async def run_example(file: str, **environment: str) -> str:
 
 
 @pytest.mark.long
-async def test_without_a_key_the_stand_in_answers(file, provider, path):
-    """It calls the tool twice and says what came of it."""
+async def test_the_stand_in_answers_if_there_is_no_key(file, provider, path):
+    """The stand-in calls the tool twice and reports the results."""
     assert await run_example(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
 
 
 @pytest.mark.long
-async def test_with_a_key_the_provider_is_asked(file, provider, path):
+async def test_the_provider_is_asked_if_there_is_a_key(file, provider, path):
     """The request goes to the address that is set, with the key that is set."""
     async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:
         output = await run_example(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})

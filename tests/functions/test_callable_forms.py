@@ -141,7 +141,7 @@ def test_a_builtin_without_a_signature_is_refused(function):
         Tool.of(function)
 
 
-def test_a_method_of_a_builtin_class_knows_its_object():
+def test_the_self_of_a_builtin_method_has_the_type_of_its_class():
     """`str.upper` takes a string, although its signature says only `self`."""
     assert Tool.of(str.upper).schema["properties"]["self"] == {"type": "string"}
 

@@ -67,8 +67,7 @@ def again(source, name="f", *, file="cell.py", module="notebook"):
         Wrapper(plain),
     ],
 )
-def test_every_layer_has_the_name_of_the_function_inside(function):
-    """Also its file and line."""
+def test_every_wrapper_has_the_name_and_the_place_of_the_function_inside(function):
     assert unwrap_function(function) is plain
     assert subject_of(function) == "tests.functions.test_callables.plain"
     assert find_source_location(function) == (__file__, plain.__code__.co_firstlineno)
@@ -173,7 +172,6 @@ class Uncomparable:
         raise RuntimeError
 
 
-def test_what_cannot_be_compared_is_not_known_to_be_the_same():
-    """A partial may hold anything."""
+def test_partials_that_cannot_be_compared_are_not_redefinitions():
     old, new = (functools.partial(plain, Uncomparable()) for _ in range(2))
     assert not is_redefinition(old, new)

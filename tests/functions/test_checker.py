@@ -33,8 +33,8 @@ class Unspeakable(Exception):
     ],
     ids=lambda value: str(type(value)),
 )
-def test_what_decoding_raises_is_a_problem_of_the_call(raised, words):
-    """A converter may raise anything; its message is cut."""
+def test_an_error_of_decoding_is_a_problem_of_the_call(raised, words):
+    """A converter may raise any exception, and its message is cut."""
 
     def decode(value):
         raise raised
@@ -80,8 +80,8 @@ def test_a_judge_that_breaks_down_refuses(schema, words):
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.anyio
-async def test_an_authors_own_check_may_return_or_raise_problems(answer, problems):
-    """A sync and an async check may return or raise problems in any form."""
+async def test_the_check_of_an_author_may_return_or_raise_problems(answer, problems):
+    """It may be sync or async, and the problems may have any form."""
 
     def validate(arguments):
         if isinstance(answer, Exception):
@@ -159,8 +159,8 @@ def test_code_that_python_cannot_compile_leaves_all_to_the_judge():
     assert broken.check({"a": 1}) == {"a": 1}
 
 
-def test_what_cannot_be_converted_is_told_with_the_rest():
-    """One correction is enough: conversions are tried although the schema has refused already."""
+def test_conversion_problems_are_reported_together_with_those_of_the_schema():
+    """So one correction is enough."""
 
     def plan(start: date, days: int, end: date | None = None) -> None:
         """Plan."""

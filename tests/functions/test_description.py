@@ -126,7 +126,7 @@ def test_a_method_is_described_in_full_too():
 
 
 def test_an_annotation_wins_over_the_docstring():
-    """An empty one falls back."""
+    """An empty annotation falls back to the docstring."""
 
     def take(a: Annotated[int, "Nearer."], b: Annotated[int, ""]):
         """
@@ -221,8 +221,7 @@ def test_a_function_without_a_text_is_described_by_its_name_with_a_warning(funct
     assert code.co_qualname in str(caught[0].message)
 
 
-def test_a_description_spares_the_warning():
-    """Nothing is missing then."""
+def test_a_given_description_avoids_the_warning():
     assert describe(undocumented_HTTPThing, description="Do it.").description == "Do it."
 
 
@@ -370,8 +369,8 @@ def test_an_open_function_takes_what_the_schema_says():
         free_tool.check({"b": 1})
 
 
-def test_what_a_closed_schema_leaves_out_needs_no_json_form():
-    """The parameter keeps its default, also if its type is unknown. A resource is filled in as usual."""
+def test_a_parameter_outside_of_a_closed_schema_needs_no_json_form():
+    """The parameter keeps its default, also if its type is unknown. A resource is filled in."""
 
     def price(amount: float, form: threading.Thread | None = None, more: "Missing" = 3, *, context: Context = None):  # noqa: F821
         """Tell a price."""
@@ -417,7 +416,7 @@ def test_a_schema_for_a_static_method_waits_for_its_class():
 
 
 def test_examples_are_checked_at_decoration():
-    """The bad one is named."""
+    """The error names the bad example."""
     assert describe(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
     with pytest.raises(DefinitionError, match=r"take: example 2 does not fit the schema: a: expected an integer"):
         describe(take, examples=[{"a": 1}, {"a": "x"}])

@@ -70,7 +70,6 @@ def check(report, recorded):
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_every_public_function_of_the_standard_library_is_built_or_refused():
-    """Never a crash."""
     names = [name for name in sorted(sys.stdlib_module_names) if not name.startswith("_") and name not in SKIPPED]
     check(decorate(names, 1800), RECORD[STANDARD])
 
@@ -115,5 +114,4 @@ def test_every_package_of_the_development_group_is_recorded():
 
 @pytest.mark.parametrize("reason", SKIPPED.values(), ids=SKIPPED)
 def test_a_module_that_is_not_imported_has_a_reason(reason):
-    """The list says why."""
     assert len(reason) > 5

@@ -38,7 +38,7 @@ from toolkit.hooks import Modify
 @pytest.mark.anyio
 @KINDS
 async def test_functions_given_as_options_get_the_fields(kind):
-    """And so does the rule language: the fields are the arguments."""
+    """So does the rule language: the fields are the arguments."""
     arguments_by_option: dict[str, Any] = {}
 
     def note(name: str, answer: Any) -> Any:

@@ -149,7 +149,7 @@ FIELDS = r"parameter `order`: `flat=True` makes the fields of a record the argum
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_cannot_be_flat_is_refused_at_decoration(function, words):
+def test_a_function_that_cannot_be_flat_is_refused_at_decoration(function, words):
     """The message names the function, the parameter and the remedy."""
     with pytest.raises(DefinitionError, match=rf"^{__name__}\.{function.__name__}: .*{words}"):
         tool(function, catalog=None, flat=True)
@@ -171,8 +171,7 @@ def test_a_marker_deeper_in_a_record_is_refused():
         refunding(Outer)
 
 
-def test_a_flat_that_is_no_bool_is_refused():
-    """Like any option."""
+def test_a_flat_option_that_is_not_a_bool_is_refused():
     with pytest.raises(DefinitionError, match="`flat` has to be True or False, got 1"):
         Tool.described(nothing, flat=1)
 

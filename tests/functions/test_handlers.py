@@ -112,8 +112,7 @@ def test_a_handler_that_takes_one_value_is_accepted(handler):
     assert (args, keywords, tool.signature.injected) == ([{"a": 1}], {}, {})
 
 
-def test_what_a_partial_has_bound_is_not_filled_again():
-    """Its giver has the last word."""
+def test_a_resource_that_a_partial_has_bound_is_not_injected():
     assert make(functools.partial(by_keyword, database=Database())).signature.injected == {"context": Context}
     assert make(functools.partial(last, context=None)).signature.injected == {}
 

@@ -76,7 +76,7 @@ async def test_a_value_that_does_not_fit_is_a_failed_call_that_has_happened(valu
     assert "output schema" in result.text
 
 
-async def test_a_failure_of_the_tool_need_not_fit():
+async def test_a_failure_does_not_have_to_fit_the_output_schema():
     """An error has no value."""
     result = await Dispatcher(Catalog(tool_returning(ToolResult.failure("failed", "no disk")))).call("count", {})
     assert (result.kind, "no disk" in result.text) == ("failed", True)

@@ -94,20 +94,24 @@ def test_hidden_variable_parameters_close_the_schema():
     assert get(*args, **kwargs) == ["u", (), {}]
 
 
-def test_a_marked_parameter_is_neither_hidden_nor_left_out():
-    """The check of what a call touches would not see its default."""
+def save(text: str, path: Annotated[Path, Writes] = Path("notes")):
+    """Save."""
 
-    def save(text: str, path: Annotated[Path, Writes] = Path("notes")):
-        """Save."""
 
+def save_later(text: str, path: "Annotated[Path, Writes]" = Path("notes")):
+    """Save, with a quoted annotation."""
+
+
+@pytest.mark.parametrize("function", [save, save_later])
+def test_a_marked_parameter_cannot_be_hidden(function):
+    """The safety checks would not see its default."""
+    assert "parameter `path`: it is marked `Writes`" in refusal(function, hidden=["path"])
+
+
+def test_a_marked_parameter_without_a_json_form_is_refused():
     def send(text: str, target: Annotated[Session | None, Writes] = None):
         """Send."""
 
-    def post(text: str, path: "Annotated[Path, Writes]" = Path("notes")):
-        """Post."""
-
-    for function in (save, post):
-        assert "parameter `path`: it is marked `Writes`" in refusal(function, hidden=["path"])
     assert "parameter `target`: Session has no JSON form" in refusal(send)
 
 
@@ -136,8 +140,6 @@ def test_inject_takes_what_stands_in_its_brackets(kind):
 
 
 def test_inject_keeps_the_default_of_a_parameter_without_a_resource():
-    """As `Inject[...]` does."""
-
     def ask(text: str, db: Session = None):
         """Ask."""
         return [text, db]
@@ -215,24 +217,20 @@ def test_a_mistake_names_the_parameter(options, message):
     assert message in text
 
 
-def test_every_mistake_is_told_at_once():
-    """As for other options."""
+def test_all_mistakes_of_hidden_and_inject_are_reported_together():
     text = refusal(fetch, hidden=["url", "x"], inject={"y": int})
     assert text.count("`hidden`") == 2
     assert text.count("`inject` names") == 1
 
 
 def test_variable_parameters_cannot_be_injected():
-    """One value is not many."""
-
     def take(a: int, *rest: Any):
         """Take."""
 
     assert "`inject` names `*rest: Any`, which takes any number of values" in refusal(take, inject={"rest": Database})
 
 
-def test_a_name_that_a_partial_has_bound_is_said_to_be_bound():
-    """It is hidden already."""
+def test_hiding_a_parameter_that_a_partial_has_bound_is_refused():
     text = refusal(functools.partial(fetch, session=None), hidden=["session"])
     assert "`session`, which the partial has bound already" in text
 
@@ -248,7 +246,6 @@ def test_the_object_of_a_method_cannot_be_hidden():
 
 
 def test_a_handler_has_no_parameters_to_hide():
-    """`Tool.from_schema` takes the whole object."""
     with pytest.raises(
         DefinitionError, match="`hidden` is about parameters, but a handler gets all arguments as one object"
     ):

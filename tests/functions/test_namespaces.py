@@ -33,7 +33,7 @@ def test_string_annotations_are_looked_up_in_the_module():
 
 
 def test_names_of_the_enclosing_function_are_found():
-    """Although nothing closes over them."""
+    """No closure keeps them."""
 
     @dataclass
     class Local:
@@ -62,9 +62,7 @@ def test_names_defined_later_in_an_enclosing_function_are_found():
     assert properties(take) == {"a": {"type": "number"}, "b": {"type": "boolean"}}
 
 
-def test_what_a_function_closes_over_is_found_long_after():
-    """A closure keeps its names."""
-
+def test_a_name_in_the_closure_of_a_function_is_found_later():
     def make():
         Kept = int
 
@@ -91,7 +89,7 @@ def test_a_name_that_only_the_ended_function_knew_is_a_clear_error():
         _ = waiting.schema
 
 
-def test_a_cell_that_is_empty_yet_is_no_error():
+def test_a_cell_that_is_empty_yet_is_not_an_error():
     """The name is looked up again when the tool is used."""
 
     @tool(catalog=None)
@@ -142,8 +140,7 @@ def test_a_method_does_not_hide_the_type_of_its_name():
     assert schema["properties"]["count"] == {"type": "integer", "default": 3}
 
 
-def test_type_variables_of_a_generic_class_are_read():
-    """By their bound."""
+def test_a_type_variable_of_a_generic_class_is_read_by_its_bound():
     T = TypeVar("T", bound=int)
 
     class Box(Generic[T]):
@@ -242,9 +239,7 @@ def test_a_tool_whose_result_waits_is_checked_at_decoration():
     assert Tool.described(take, examples=[{"a": 1}]).output_schema is None
 
 
-def test_all_names_that_miss_are_reported_by_finish():
-    """One line for each tool."""
-
+def test_finish_reports_the_missing_names_of_all_tools():
     def one(a: Missing): ...  # noqa: F821
 
     def two(a: Absent): ...  # noqa: F821
@@ -275,18 +270,18 @@ def test_a_wrapped_function_is_read_where_it_was_written(write_module):
     assert properties(wrapper) == {"amount": {"type": "integer"}}
 
 
-def test_a_builtin_is_read_in_its_own_module():
-    """It has no globals; its module has."""
+def test_the_scope_of_a_builtin_is_that_of_its_module():
+    """A builtin has no globals."""
     assert "len" in Scope(len).global_names
     assert "len" in Scope(object()).global_names
 
 
-def test_a_function_called_like_its_class_is_no_class_body():
+def test_a_function_called_like_its_class_is_not_a_class_body():
     """Only a class that is being defined has methods to describe."""
 
     def f(): ...
 
-    f.__qualname__ = "test_a_function_called_like_its_class_is_no_class_body.f"
+    f.__qualname__ = "test_a_function_called_like_its_class_is_not_a_class_body.f"
     assert not is_in_class_body(f)
     assert not is_in_class_body(len)
 

@@ -192,8 +192,7 @@ async def test_a_dispatcher_takes_an_instance(source):
         assert (await dispatcher.call("refund_order", {"amount": "x"})).kind == "bad_args"
 
 
-async def test_an_agent_takes_an_instance():
-    """As it takes functions."""
+async def test_an_agent_takes_an_instance_as_a_tool():
     provider = ScriptedProvider([[ToolCall("wiper", {"amount": 5})], "done"])
     run = await Agent(provider, [make(read_only=True)]).run("Refund 5.")
     assert run.text == "done"
@@ -324,7 +323,7 @@ def test_an_instance_can_be_added_again():
         catalog.add(instance)
 
 
-def test_two_instances_with_names_of_their_own_are_two_tools():
+def test_two_instances_with_different_names_are_two_tools():
     """The attribute may be set for each."""
 
     class Search:

@@ -87,7 +87,7 @@ def test_a_default_of_another_type_is_not_shown(hint, default):
     ],
 )
 def test_defaults_are_shown_in_their_json_form(hint, default, form):
-    """And the function gets the Python object itself."""
+    """The function gets the Python object itself."""
 
     def take(value=default):
         return value
@@ -122,7 +122,7 @@ def test_a_pydantic_field_may_be_the_default(field):
 
 
 def test_a_pydantic_field_without_a_default_is_required():
-    """Although Python sees a default."""
+    """Python sees the field as a default."""
 
     def take(limit: int = pydantic.Field(description="How many.")):  # noqa: B008 -- as pydantic's users write it
         return limit
@@ -133,8 +133,6 @@ def test_a_pydantic_field_without_a_default_is_required():
 
 
 def test_a_field_in_the_annotation_may_hold_the_default():
-    """As pydantic reads it."""
-
     def take(limit: Annotated[int, pydantic.Field(default=5, ge=1)]):
         return limit
 

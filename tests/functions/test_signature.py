@@ -79,8 +79,7 @@ def test_a_checked_call_can_be_made(function, arguments, result):
         (open_ended, {"a": 1, "b": "two"}, [("b",)]),
     ],
 )
-def test_what_a_signature_does_not_take_is_refused(function, arguments, paths):
-    """The path says where."""
+def test_arguments_that_a_signature_does_not_accept_are_refused_with_their_path(function, arguments, paths):
     assert list_refused_paths(function, arguments) == paths
 
 
@@ -235,8 +234,7 @@ def test_typed_dict_keys_need_not_be_names(name):
         (functools.partial(everything, 1, z="bound"), ["b", "c", "d", "e"], {"d": 4}, (1, 2, (), 4, 5, {"z": "bound"})),
     ],
 )
-def test_what_a_partial_has_bound_is_not_asked_for(function, left, arguments, result):
-    """Only the parameters that are left are in the schema."""
+def test_a_parameter_that_a_partial_has_bound_is_not_in_the_schema(function, left, arguments, result):
     assert names(function) == left
     assert call(function, arguments) == result
 
@@ -252,8 +250,8 @@ def test_what_a_partial_has_bound_is_not_asked_for(function, left, arguments, re
         (functools.partial(everything, 1), "a"),
     ],
 )
-def test_what_a_partial_has_bound_is_not_accepted(function, name):
-    """Nor does an open signature let it in."""
+def test_a_parameter_that_a_partial_has_bound_is_not_accepted(function, name):
+    """This holds also for a signature that takes any keywords."""
     good = dict.fromkeys(Tool.of(function).schema.get("required", []), 1)
     assert list_refused_paths(function, {**good, name: 5}) == [(name,)]
     assert f'"{name}"' not in json.dumps(Tool.of(function).schema)
@@ -286,8 +284,8 @@ def test_a_dressed_up_partial_still_hides_what_it_bound():
 @pytest.mark.parametrize(
     "hint", [Callable[[], int], type[int], Iterator[int], "Callable[[], int]", [int], dict[int], "1 +"]
 )
-def test_what_has_no_json_form_is_refused_at_decoration(hint):
-    """The tool, the parameter and the remedy are named."""
+def test_a_type_without_a_json_form_is_refused_at_decoration(hint):
+    """The error names the tool, the parameter and the remedy."""
 
     def take(good: int, bad):
         """Take."""
@@ -349,8 +347,7 @@ async def streams() -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize("function", [yields, sends, streams])
-def test_a_stream_comes_back_as_what_it_yielded(function):
-    """Collected in a list."""
+def test_the_output_of_a_stream_is_the_list_of_its_values(function):
     assert Tool.of(function).output_schema == {"type": "array", "items": {"type": "integer"}}
 
 
@@ -431,8 +428,6 @@ def test_a_secret_in_a_record_makes_the_whole_parameter_one():
 
 
 def test_the_markers_of_unpacked_keywords_count():
-    """They are parameters like others."""
-
     def function(**options: typing_extensions.Unpack[Options]):
         """Do something."""
 

@@ -149,8 +149,7 @@ def not_variadic(pair: Unpack[tuple[int, str]]) -> None: ...
         (not_variadic, r"parameter `pair`: .*it is for `\*args` and `\*\*kwargs`; write the tuple or the TypedDict"),
     ],
 )
-def test_what_cannot_be_unpacked_is_refused_with_the_remedy(function, words):
-    """The parameter and what to write instead are in the message."""
+def test_a_type_that_cannot_be_unpacked_is_refused_with_the_remedy(function, words):
     with pytest.raises(DefinitionError, match=words):
         Tool.described(function)
 
@@ -163,8 +162,8 @@ def test_a_partial_keeps_the_unpacked_tuple():
     assert tool.function(*args, **keywords) == (5, (1, "a"), 0)
 
 
-def test_a_partial_may_bind_the_first_of_an_unpacked_tuple():
-    """Only the rest is sent."""
+def test_a_partial_may_bind_the_first_items_of_an_unpacked_tuple():
+    """The model sends the others."""
     tool = Tool.described(partial(partial(exactly_two, 5), 6))
     assert tool.schema["properties"]["xs"] == {
         "type": "array",

@@ -111,7 +111,7 @@ def test_a_union_in_a_record_is_narrowed_too():
     assert "`page` (not URL)" in texts[0]
 
 
-def test_null_alone_is_no_description():
+def test_null_alone_is_not_a_description():
     """`Session | None` that has to be sent is refused."""
 
     def take(session: Session | None):
@@ -146,8 +146,8 @@ def test_variable_parameters_without_a_json_form_are_left_out():
     assert take(*args, **kwargs) == [1, (), 2, {}]
 
 
-def test_required_items_of_an_unpacked_tuple_are_not_left_out():
-    """A call without them fails."""
+def test_required_items_of_an_unpacked_tuple_need_a_json_form():
+    """A call without them would fail."""
 
     def take(a: int, *rest: *tuple[int, Session]):
         """Take."""
@@ -182,7 +182,7 @@ def test_positional_only_parameters_are_left_out_in_their_place():
 
 
 def test_a_mistake_in_an_annotation_is_still_refused():
-    """Also if the parameter has a default: no warning hides what its author can mend."""
+    """This holds also if the parameter has a default: no warning hides what its author can mend."""
 
     def take(a: dict[int, int, int] = None):
         """Take."""
@@ -259,9 +259,7 @@ def test_the_refusal_of_a_session_names_inject_partial_and_hidden():
     assert f"{__name__}." in text.partition(": parameter `session`")[0]
 
 
-def test_the_refusal_of_a_long_type_stays_short():
-    """The type is told once."""
-
+def test_the_refusal_of_a_long_type_has_its_short_form():
     def load(session: dict[str, dict[str, dict[str, dict[str, dict[str, dict[str, list[Session]]]]]]]):
         """Load."""
 

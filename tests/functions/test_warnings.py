@@ -183,7 +183,7 @@ def test_a_method_is_warned_of_once():
     assert sorted(text.partition(": ")[2][:20] for text in texts) == ["a `tests.functions.t", "no parameter has a t"]
 
 
-def test_the_linter_reports_a_function_without_types_once_and_at_its_own_place():
+def test_the_linter_reports_a_function_without_types_once_with_its_line():
     @functools.wraps(untyped)
     def wrapper(*args, **kwargs):
         return untyped(*args, **kwargs)

@@ -38,15 +38,13 @@ def catalog():
 
 
 @pytest.mark.parametrize("wrong", [object(), None, "hook", lambda call: Proceed(), LoopGuard])
-def test_what_has_none_of_the_methods_is_no_hook(catalog, wrong):
-    """Refused when the dispatcher is built; so is a class in place of an instance."""
+def test_an_object_without_hook_methods_is_refused(catalog, wrong):
+    """So is a class in place of an instance."""
     with pytest.raises(TypeError, match="not a hook"):
         Dispatcher(catalog, hooks=[wrong])
 
 
-async def test_a_hook_may_be_about_agents_alone(catalog):
-    """Calls pass it by."""
-
+async def test_a_hook_may_have_only_methods_for_agents(catalog):
     class Greeter:
         async def agent_started(self, session, *, details):
             return Proceed()
@@ -199,8 +197,8 @@ async def test_run_may_be_awaited_several_times_at_once_under_a_limit():
     assert (result.text, result.attempts) == ("read", 2)
 
 
-async def test_what_a_hook_changes_deep_inside_stays_with_it(catalog):
-    """Copies go all the way down, also of what Modify is given."""
+async def test_a_hook_gets_deep_copies_of_the_arguments(catalog):
+    """The arguments of `Modify` are copied, too."""
     arguments_of_hook = {"items": [1]}
 
     class Keeps:

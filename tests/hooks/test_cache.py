@@ -70,7 +70,7 @@ async def test_cached_values_are_not_shared(shop):
         result.value["price"].append(99)
 
 
-async def test_other_arguments_sessions_and_principals_have_their_own(shop):
+async def test_calls_with_other_arguments_sessions_or_principals_are_cached_separately(shop):
     """A caller never gets the cached result of another principal."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     ada, bob = Session(id="ada"), Session(id="bob")
@@ -118,8 +118,8 @@ async def test_any_other_call_of_the_session_clears_its_entries(shop):
     assert await ask(dispatcher, session=bob) == 2
 
 
-async def test_what_was_read_during_a_change_is_not_kept(shop):
-    """The read may have seen the world before it."""
+async def test_a_result_that_was_read_during_a_change_is_not_cached(shop):
+    """The read may have seen the state before the change."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     reading = asyncio.ensure_future(ask(dispatcher))
     await asyncio.sleep(0)
@@ -139,8 +139,7 @@ async def test_entries_grow_old(shop):
     assert await ask(dispatcher) == 2
 
 
-async def test_the_longest_unused_entry_goes_first(shop):
-    """Only so many are kept."""
+async def test_the_longest_unused_entry_is_dropped_first(shop):
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache(size=2)])
     for item in ("a", "b", "a", "c", "a", "b"):
         await ask(dispatcher, item)
@@ -148,8 +147,7 @@ async def test_the_longest_unused_entry_goes_first(shop):
 
 
 @pytest.mark.parametrize("options", [{"size": 0}, {"seconds": 0}])
-def test_a_cache_without_room_is_refused(options):
-    """It would be a mistake."""
+def test_a_cache_of_size_0_is_refused(options):
     with pytest.raises(ValueError, match="room"):
         Cache(**options)
 
@@ -174,7 +172,7 @@ async def test_a_tool_that_is_given_things_needs_an_explicit_key(key, runs):
 # Several at once.
 
 
-async def test_of_equal_calls_at_once_one_runs(shop):
+async def test_only_one_of_several_equal_calls_at_once_runs(shop):
     """The others wait for it, and get copies."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     results = await dispatcher.call_many([("price", {"item": "tea"})] * 5)
@@ -202,8 +200,7 @@ async def test_a_cancelled_follower_harms_nobody(shop):
     assert await asyncio.gather(leader, second) == [1, 1]
 
 
-async def test_a_leader_that_fails_leaves_it_to_the_next(shop):
-    """Errors are not shared either."""
+async def test_a_failure_is_not_shared_with_equal_calls_at_once(shop):
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     results = await dispatcher.call_many([("price", {"item": "none"})] * 3)
     assert [result.kind for result in results] == ["failed"] * 3

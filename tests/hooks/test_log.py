@@ -31,8 +31,8 @@ def catalog():
     return catalog
 
 
-async def test_a_record_tells_what_was_called_and_how_it_ended(catalog, caplog):
-    """As JSON in the message and as a dictionary beside it; neither arguments nor results are in it."""
+async def test_a_record_names_the_tool_and_the_end_of_its_call(catalog, caplog):
+    """It is JSON in the message and a dictionary beside it, without arguments and results."""
     clock = Clock()
 
     class Slow:
@@ -74,8 +74,8 @@ async def test_calls_that_never_ran_have_a_record_too(catalog, caplog):
     assert len(caplog.records[0].toolkit["tool"]) == 64
 
 
-async def test_nothing_is_written_below_the_level(catalog, caplog):
-    """The logger may be one's own."""
+async def test_no_record_is_written_below_the_level(catalog, caplog):
+    """The logger may be given."""
     logger = logging.getLogger("mine")
     with caplog.at_level(logging.INFO, logger="mine"):
         await Dispatcher(catalog, hooks=[Log(logger, level=logging.DEBUG)]).call("act", {"secret": "a"})

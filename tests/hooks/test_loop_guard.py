@@ -35,7 +35,7 @@ async def test_the_same_call_too_often_in_a_row_is_refused_with_advice(dispatche
     assert "try something else" in (await dispatcher.call("read", {"path": "a"})).text
 
 
-async def test_another_call_in_between_starts_the_count_anew(dispatcher):
+async def test_another_call_in_between_restarts_the_count(dispatcher):
     """So do other sessions, which have their own."""
     for path in ("a", "a", "b", "a", "a"):
         assert (await dispatcher.call("read", {"path": path})).kind == "ok"
@@ -52,7 +52,6 @@ async def test_sessions_are_not_kept_for_ever(dispatcher):
     assert len(guard._last_calls) == 10_000
 
 
-def test_a_guard_allows_at_least_one():
-    """Otherwise nothing could be called."""
+def test_a_guard_that_allows_no_call_is_refused():
     with pytest.raises(ValueError, match="max_repeats"):
         LoopGuard(max_repeats=0)

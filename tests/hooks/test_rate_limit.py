@@ -79,15 +79,15 @@ async def test_a_call_that_must_not_wait_is_refused(catalog, options, caplog):
     ],
 )
 @pytest.mark.parametrize(("name", "principal"), [("b", "ada"), ("c", "ada"), ("a", "bob"), ("a", "ada")])
-async def test_each_has_a_bucket_of_its_own(catalog, by, free, name, principal):
-    """Tools, groups or principals; or one for everyone."""
+async def test_each_tool_or_group_or_principal_has_a_separate_bucket(catalog, by, free, name, principal):
+    """There may also be one bucket for all calls."""
     dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=60, by=by, wait=False)])
     await dispatcher.call("a", principal="ada")
     result = await dispatcher.call(name, principal=principal)
     assert (result.kind == "ok") == ((name, principal) in free)
 
 
-async def test_who_is_cancelled_while_waiting_gives_its_turn_back(catalog):
+async def test_a_call_that_is_cancelled_while_waiting_gives_its_turn_back(catalog):
     """The next call does not wait for a call that was cancelled."""
     clock, waiting = Clock(), asyncio.Event()
 
@@ -119,7 +119,6 @@ async def test_buckets_are_not_kept_for_ever(catalog):
 
 
 @pytest.mark.parametrize("options", [{"calls": 0}, {"seconds": 0}, {"wait_max": -1}, {"by": "moon"}])
-def test_a_rate_that_makes_no_sense_is_refused(options):
-    """Where it is given."""
+def test_an_invalid_rate_is_refused(options):
     with pytest.raises(ValueError, match=r"rate|by"):
         RateLimit(**{"calls": 1, **options})

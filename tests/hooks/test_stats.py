@@ -70,8 +70,8 @@ async def test_percentiles_are_of_the_last_calls_that_ran():
     assert (record.p50_seconds, record.p95_seconds, record.p99_seconds) == (50, 95, 99)
 
 
-async def test_one_call_is_its_own_percentile_and_none_is_zero():
-    """Small numbers work too."""
+async def test_the_percentile_of_a_single_call_is_its_time():
+    """The statistics without a call are empty."""
     catalog, stats = Catalog(), Stats()
     dispatcher = Dispatcher(catalog, hooks=[stats], clock=Clock())
     await dispatcher.call("nope")

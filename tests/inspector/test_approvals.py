@@ -122,8 +122,8 @@ async def test_a_preview_with_a_diff_is_shown():
     assert request["preview"].endswith("+<img src=x onerror=alert(1)>")
 
 
-async def test_of_two_answers_at_once_one_counts(browser):
-    """The other one is told who was first."""
+async def test_only_one_of_several_answers_at_once_counts(browser):
+    """The errors of the others name the person who was first."""
     request_id = await ask(browser)
     names = ["ada", "bob"] * 4
     bodies = [{"id": request_id, "action": "approve", "by": name} for name in names]

@@ -96,7 +96,7 @@ def test_lines_that_cannot_be_read_are_counted(tmp_path):
     assert read(path).problem == "3 lines of the audit log cannot be read, and are left out"
 
 
-def test_odd_values_in_a_line_are_no_error(tmp_path):
+def test_odd_values_in_a_line_are_not_an_error(tmp_path):
     path, history = tmp_path / "calls.jsonl", History()
     entry = {"version": 1, "at": "x", "event": "outcome", "call_id": ["c"], "tool": 5, "kind": None}
     entry |= {"attempts": -1, "duration_seconds": "x", "chars": None, "session": 7, "cost": [1], "alias": 3}

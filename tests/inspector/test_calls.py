@@ -216,7 +216,7 @@ async def test_a_history_shows_the_calls_of_a_program_and_its_agent():
         assert again["call"]["session"] == "talk"
 
 
-async def test_without_a_history_the_calls_of_the_extended_dispatcher_are_shown():
+async def test_only_calls_of_the_extended_dispatcher_are_shown_without_a_history():
     dispatcher = Dispatcher(build_catalog())
     inspector = Inspector(dispatcher)
     await dispatcher.call("add", {"a": 1})

@@ -141,7 +141,7 @@ async def test_too_many_pages_are_refused():
             await listener.aclose()
 
 
-async def test_changes_of_the_catalog_are_told():
+async def test_changes_of_the_catalog_are_sent_as_events():
     inspector = build_inspector()
     async with serving(inspector) as browser:
         ((_, _, place),) = await read_events(browser, 1)

@@ -103,7 +103,7 @@ async def test_a_form_of_a_browser_is_refused(browser, kind):
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b'{"tool": NaN}', b'{"tool": 5}', b'{"tool": "add", "arguments": 5}']
 )
-async def test_a_body_that_is_no_call_says_what_is_wrong(browser, body):
+async def test_a_body_that_is_not_a_call_says_what_is_wrong(browser, body):
     headers = {"content-type": "application/json"}
     response = await browser.send("POST", "call", content=body, headers=headers)
     assert response.status_code == 400

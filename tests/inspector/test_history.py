@@ -116,7 +116,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_fits_is_about_as_long_as_its_json(value):
+def test_a_value_fits_if_its_json_is_short_enough(value):
     """A value that fits has at most six times as many characters: control characters are written as six."""
     length = len(json.dumps(value))
     assert fits(value, length * 2 + 10)
@@ -134,7 +134,7 @@ def test_endless_and_foreign_values_are_measured():
     assert fits((1, 2))
 
 
-async def test_results_that_are_no_json_are_kept():
+async def test_results_that_are_not_json_are_kept():
     """A hook may put any object into a result."""
 
     class Odd:
@@ -175,7 +175,7 @@ def test_an_end_without_a_start_is_kept():
     assert json.loads(history.read_call(1))["kind"] == "cancelled"
 
 
-def test_calls_with_the_same_id_are_told_apart():
+def test_calls_with_the_same_id_are_distinguished():
     history = History()
     calls = [ToolCall(name, {}, "c1") for name in ("add", "add", "sum")]
     for call in calls:

@@ -20,8 +20,8 @@ def test_no_text_becomes_markup_or_code(name):
 
 
 @ALL_FILES
-def test_nothing_comes_from_outside(name):
-    """A browser is sent nowhere but to the inspector; the names of formats and examples are no requests."""
+def test_the_page_loads_no_file_from_outside(name):
+    """The browser requests only files of the inspector. The names of formats and examples are not requests."""
     text = TEXTS[name].replace("http://www.w3.org/2000/svg", "")
     assert re.findall(r"""(?:src|href|url\(|import|fetch\()[^\n]{0,20}["'(](?:https?:)?//""", text) == []
 
@@ -36,7 +36,7 @@ def test_page_is_complete():
     assert named == set(TEXTS)
 
 
-def test_page_has_no_script_or_style_of_its_own():
+def test_page_has_no_inline_script_or_style():
     """The content security policy allows files only."""
     html = TEXTS["index.html"]
     assert re.findall(r"<script[^>]*>[^<]|<style| style=| on[a-z]+=", html) == []

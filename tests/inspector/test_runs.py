@@ -194,7 +194,7 @@ async def test_a_page_that_only_reads_offers_nothing(database, journal):
         assert (await browser.get("run", id="fix"))["can"] == []
 
 
-async def test_without_a_database_there_is_nothing_to_cancel():
+async def test_there_is_nothing_to_cancel_without_a_database():
     async with serving(build_inspector()) as browser:
         assert (await browser.get("runs"))["runs"] == []
         assert "--database" in (await browser.post("run/cancel", {"id": "x"}, 404))["error"]
@@ -343,7 +343,7 @@ async def test_a_flow_has_a_graph_and_its_run_a_row():
         ),
     ],
 )
-async def test_a_durable_run_of_a_flow_is_told(database, ending, status, states, left):
+async def test_a_durable_run_of_a_flow_is_described(database, ending, status, states, left):
     """With the state of each step, the words about its check and its undo, and what is left."""
     flow = await asyncio.to_thread(run_order, database, ending)
     async with serving(inspect(database, flows=[flow])) as browser:
@@ -359,8 +359,8 @@ async def test_a_durable_run_of_a_flow_is_told(database, ending, status, states,
     )
 
 
-async def test_what_was_said_in_runs_inside_is_told_with_the_run(database):
-    """In one that is over, and in one that waits."""
+async def test_a_run_is_shown_with_the_messages_of_its_inner_runs(database):
+    """One inner run is over, and one waits."""
     dispatcher = await asyncio.to_thread(run_agent, database, "Pay what is open.", run_id="bills")
     async with serving(Inspector(dispatcher, database)) as browser:
         run = await browser.get("run", id="bills")

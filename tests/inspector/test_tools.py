@@ -135,7 +135,7 @@ async def test_explain_of_an_unknown_tool_is_not_found(browser):
     assert "did you mean `add`" in (await browser.post("explain", {"tool": "ad"}, 404))["error"]
 
 
-async def test_search_shows_scores_words_and_what_a_model_is_told(browser):
+async def test_search_shows_scores_and_words_and_the_text_for_a_model(browser):
     answer = await browser.get("search", query="numbrs")
     (hit,) = answer["results"]
     assert (hit["name"], hit["words"]) == ("add", ["numbrs -> numbers"])

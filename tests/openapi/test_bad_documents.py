@@ -45,7 +45,7 @@ def test_a_document_of_50_mb_is_read_and_one_of_100_mb_refused(tmp_path):
     ],
     ids=["deep", "anchor in itself", "anchors that multiply"],
 )
-def test_what_would_take_all_memory_is_refused_at_once(tmp_path, text, message):
+def test_a_document_that_would_take_all_memory_is_refused_at_once(tmp_path, text, message):
     path = tmp_path / "openapi.yaml"
     path.write_text(text)
     with pytest.raises(DefinitionError, match=message):

@@ -82,7 +82,7 @@ def test_yaml_has_the_keys_and_the_dates_of_json(tmp_path):
         ("a: " + "{b: " * 600 + "1" + "}" * 600, "nested|YAML"),
     ],
 )
-def test_what_is_no_document_is_refused_with_its_name(tmp_path, text, message):
+def test_a_file_that_is_not_a_document_is_refused_with_its_name(tmp_path, text, message):
     path = tmp_path / "openapi.yaml"
     path.write_text(text)
     with pytest.raises(DefinitionError, match=message) as caught:

@@ -115,7 +115,7 @@ def test_operations_are_selected_by_id_tag_or_function():
         Catalog.from_openapi(data, select="a")
 
 
-def test_a_body_with_names_of_its_own_is_merged():
+def test_a_body_with_names_that_no_parameter_has_is_merged():
     schema = {
         "type": "object",
         "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
@@ -294,8 +294,7 @@ def list_reached_addresses(catalog):
         ("2.0", {"basePath": "/v2"}, "/v2"),
     ],
 )
-def test_the_server_is_relative_to_the_address_of_the_document(version, parts, server):
-    """Also after a redirect."""
+def test_the_server_is_relative_to_the_address_of_the_document_after_redirects(version, parts, server):
     data = json.dumps(document({"get /items": {"operationId": "a"}}, version, **parts)).encode()
 
     class Site(BaseHTTPRequestHandler):
@@ -358,7 +357,7 @@ KEYED = document(
         ({"select": 5}, "select: expected a function or a list of operation ids and tags, got int"),
     ],
 )
-def test_a_wrong_option_is_told_when_the_catalog_is_made(options, message):
+def test_a_wrong_option_is_refused_when_the_catalog_is_made(options, message):
     with pytest.raises((DefinitionError, TypeError), match=message) as caught:
         Catalog.from_openapi(KEYED, **options)
     assert "S3CRET" not in str(caught.value)

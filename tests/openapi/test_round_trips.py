@@ -146,8 +146,8 @@ def test_a_deep_object_arrives_with_objects_in_it(api, value):
 
 
 @pytest.mark.parametrize("parameter", [entry for entry in PARAMETERS if entry.kind in ("list", "object")], ids=str)
-def test_what_is_empty_is_refused_where_a_value_is_required(api, parameter):
-    """The standard has no form for it, and one empty text is something else."""
+def test_an_empty_value_of_a_required_parameter_is_refused(api, parameter):
+    """The standard has no form for an empty list or object, and an empty text means something else."""
     result = api.call_sync(str(parameter), {"value": [] if parameter.kind == "list" else {}})
     assert result.kind == "bad_args"
     assert f"an empty {parameter.kind} cannot be written in the {parameter.place} parameter `value`" in result.text

@@ -98,7 +98,7 @@ def test_a_response_does_not_promise_what_is_only_written():
     assert "password" in convert(schema)["properties"]
 
 
-def test_what_is_only_read_is_not_asked_for_through_a_reference():
+def test_a_read_only_property_behind_a_reference_is_left_out():
     schema = {"type": "object", "properties": {"id": {"$ref": "#/components/schemas/Id"}, "name": {}}}
     assert convert(schema, Id={"type": "string", "readOnly": True})["properties"] == {"name": {}}
 
@@ -124,7 +124,7 @@ NEEDS = {"required": ["id", "name"]}
         {"$ref": "#/components/schemas/Needs", "properties": {"id": IDENTITY}},
     ],
 )
-def test_what_is_only_read_is_demanded_by_no_part_of_the_whole(schema, item):
+def test_a_read_only_property_is_not_required_by_any_part_of_a_schema(schema, item):
     schemas = {"Id": ABSENT, "Needs": {"type": "object", **NEEDS}}
     schemas["Pet"] = {"type": "object", "properties": {"id": item, "name": {}}, **NEEDS}
     validator = Draft202012Validator(convert(schema, "3.1.0", **schemas))
@@ -178,7 +178,7 @@ def test_names_that_need_escaping_are_referred_to():
     assert not validator.is_valid({"last": 1})
 
 
-def test_what_stands_beside_a_reference_counts_since_3_1():
+def test_keywords_beside_a_reference_count_since_3_1():
     schema = {"$ref": "#/components/schemas/Name", "description": "The name."}
     assert "description" not in convert(schema, Name={"type": "string"})
     assert convert(schema, "3.1.0", Name={"type": "string"}) == {"type": "string", "description": "The name."}
@@ -194,7 +194,7 @@ def test_what_stands_beside_a_reference_counts_since_3_1():
         ({"properties": {"<system>": {}}}, "poses as a message"),
     ],
 )
-def test_what_cannot_be_converted_is_refused_with_its_place(schema, message):
+def test_a_schema_that_cannot_be_converted_is_refused_with_its_place(schema, message):
     with pytest.raises(DefinitionError, match=message) as caught:
         convert(schema)
     assert "here" in str(caught.value) or "components" in str(caught.value)

@@ -120,7 +120,7 @@ def office(tmp_path):
 )
 @pytest.mark.parametrize("word", ["deny", "ask"])
 async def test_a_denied_write_is_stopped_for_every_tool(office, name, arguments, word):
-    """By a marker, by a preflight, by a redirection, or where it cannot be told."""
+    """The write is stated by a marker, a preflight or a redirection, or cannot be known."""
     mode = {"deny": "bypass", "ask": "deny_unlisted"}[word]
     assert await office.kind(name, f"{word} access:write(src/**)", f"allow {name}", mode=mode, **arguments) == "denied"
 
@@ -137,8 +137,8 @@ async def test_a_denied_write_is_stopped_for_every_tool(office, name, arguments,
         ("access", {"text": "src/a"}),
     ],
 )
-async def test_what_is_not_written_there_is_left_alone(office, name, arguments):
-    """Reading, other files, and words that only look like paths."""
+async def test_a_call_that_writes_no_path_of_the_rule_runs(office, name, arguments):
+    """The call reads, writes other files, or has words that only look like paths."""
     assert await office.kind(name, "deny access:write(src/**)", **arguments) == "ok"
 
 
@@ -175,14 +175,14 @@ async def test_each_kind_of_access_has_a_word(office, rule, name, arguments, kin
     assert await office.kind(name, rule, **arguments) == kind
 
 
-async def test_what_a_tool_finds_out_while_it_runs_is_held_against_the_rule(office):
+async def test_a_rule_applies_to_an_access_that_a_running_tool_asks_about(office):
     """A tool without markers asks with `context.permissions.check`."""
     assert await office.kind("wander", "deny access:read(src/**)", start="src/a") == "failed"
     assert await office.kind("wander", "deny access:read(src/**)", start="lib/a") == "ok"
 
 
 async def test_a_foreign_tool_that_states_what_it_writes_is_stopped(office):
-    """And one origin can be meant alone."""
+    """One origin can be meant alone."""
     office.add_foreign("put")
     assert await office.kind("put", "deny access:write(src/**)", to="src/a") == "denied"
     assert await office.kind("put", "deny mcp:disk/access:write(src/**)", to="src/a") == "denied"
@@ -235,7 +235,7 @@ async def test_an_allow_is_for_the_tools_of_this_program_or_of_the_origin_it_nam
     assert await office.kind("put", "allow mcp:disk/access:write(out/**)", mode="default", to="out/a") == "ok"
 
 
-async def test_a_file_is_no_place_outside(tmp_path):
+async def test_an_allow_rule_for_a_file_does_not_cover_an_open_world_call(tmp_path):
     """What reaches outside asks although its file is allowed."""
     catalog = Catalog()
 
@@ -268,7 +268,7 @@ def builtin(workspace, *rules):
 
 
 async def test_a_deny_of_writing_stops_edit_as_well(workspace):
-    """`deny write(path=src/**)` does not."""
+    """`deny write(path=src/**)` stops only `write`."""
     edit = ("edit", {"path": "src/a.txt", "edits": [{"old": "hello", "new": "bye"}]})
     calls = [("write", {"path": "src/b.txt", "content": "x"}), edit, ("bash", {"command": "echo x > src/b.txt"})]
     named, by_access = (builtin(workspace, f"deny {rule}(src/**)") for rule in ("write", "access:write"))
@@ -305,20 +305,17 @@ async def test_a_deny_of_reading_keeps_grep_from_showing_lines(workspace):
         ("access:write(~=src)", "`~=` compares texts"),
     ],
 )
-def test_a_mistake_is_refused_where_it_is_written(text, words):
-    """With what was probably meant."""
+def test_a_malformed_access_rule_is_refused_with_a_suggestion(text, words):
     with pytest.raises(RuleError, match=words):
         Rule("deny", text)
 
 
-def test_an_allow_names_its_origin_exactly():
-    """As an allow of a tool does."""
+def test_an_allow_rule_for_an_access_names_its_origin():
     with pytest.raises(RuleError, match="one origin"):
         read_rule("allow mcp:*/access:write")
     assert read_rule("deny mcp:*/access:write").access == "write"
 
 
-def test_a_pattern_may_hold_an_equals_sign():
-    """It is no parameter there."""
+def test_an_equals_sign_in_a_pattern_does_not_name_a_parameter():
     rule = read_rule("deny access:command(STAGE=test make)")
     assert (rule.argument, rule.pattern) == (None, "STAGE=test make")

@@ -58,7 +58,7 @@ def list_visible(catalog, mode, rules=(), session=None):
         ("bypass", ["deny look"], "change wipe fetch sign"),
     ],
 )
-def test_what_could_never_run_is_not_shown(catalog, mode, rules, expected):
+def test_a_tool_that_could_never_run_is_not_shown(catalog, mode, rules, expected):
     """There is a deny rule for every call, plan mode, or a mode in which no person is asked."""
     assert list_visible(catalog, mode, rules) == expected.split()
 
@@ -93,7 +93,7 @@ def test_aliases_given_later_are_followed(catalog):
     assert "wipe" not in view.names()
 
 
-def test_without_permissions_everything_is_shown(catalog):
+def test_every_tool_is_shown_if_there_are_no_permissions(catalog):
     """There is no judge to ask, so the catalog itself is the view."""
     assert Dispatcher(catalog).permitted() is catalog
 
@@ -141,7 +141,7 @@ async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"amount": "much"}, {"path": 1, "more": 2}, "{", [1]])
-async def test_wrong_arguments_for_a_forbidden_tool_tell_nothing_of_it(arguments):
+async def test_wrong_arguments_for_a_forbidden_tool_do_not_reveal_its_schema(arguments):
     """The refusal of a call with any arguments names neither the parameters nor their schema, because the tool could not run."""
 
     def pay(amount: int, account: str) -> None:

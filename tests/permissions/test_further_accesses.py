@@ -92,8 +92,8 @@ async def call_touch(world, *accesses, **options):
         (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "failed"),
     ],
 )
-async def test_a_running_tool_may_ask_about_what_it_touches_further(access, permissions, kind, is_async):
-    """By the same checks, rules and judges; who would have to be asked, refuses."""
+async def test_a_running_tool_may_check_a_further_access(access, permissions, kind, is_async):
+    """The same checks, rules and judges decide. An access that would need a person is refused."""
     world = touching(is_async, read_only=True)
     result = await call_touch(world, access, permissions=permissions, safety=SafetyChecks(further=[Tables()]))
     assert result.kind == kind
@@ -101,7 +101,7 @@ async def test_a_running_tool_may_ask_about_what_it_touches_further(access, perm
 
 
 @pytest.mark.parametrize("access", ["notes.txt", None, Reads, Path("a"), [Reads("a")]], ids=repr)
-async def test_only_an_access_can_be_asked_about(access):
+async def test_checking_a_value_that_is_not_an_access_fails(access):
     """Anything else permits nothing, even where no check would look."""
     world = touching(True, read_only=True)
     checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
@@ -132,7 +132,7 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
 
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
 async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
-    """Also for a kind of one's own; a parameter of another kind says nothing about it."""
+    """This holds also for a kind of one's own; a parameter of another kind says nothing about it."""
     world = World(Catalog(), [])
 
     @world.catalog.tool
@@ -173,16 +173,15 @@ async def test_no_tool_touches_what_the_dispatcher_keeps(tmp_path, target, kind)
     assert ("check `own-files`" in str(judgement.verdict)) == (kind == "safety")
 
 
-async def test_a_path_that_cannot_be_followed_is_left_to_the_checks(tmp_path):
-    """It is refused by them."""
+async def test_a_path_that_cannot_be_resolved_is_refused_by_the_checks(tmp_path):
     judges = CallJudges(SafetyChecks([tmp_path]), None, [f"{tmp_path}/kept.db"])
     tool = asking(lambda arguments: Writes("a\0b")).catalog["note"]
     judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": "x"})
     assert (judgement.verdict.word, judgement.verdict.by) == ("deny", "check `folder`")
 
 
-async def test_what_is_refused_says_by_whom():
-    """A check is `Safety`, a rule is a `ToolError`, and the tool may choose another way."""
+async def test_a_refused_access_names_the_check_or_the_rule():
+    """A check raises `Safety` and a rule raises `ToolError`, and the tool may choose another way."""
     world, errors = World(Catalog(), []), []
 
     @world.catalog.tool(read_only=True)

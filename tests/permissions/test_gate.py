@@ -78,8 +78,8 @@ class Truthy:
     ],
     ids=str,
 )
-async def test_only_true_lets_a_call_run(says, kind):
-    """Not what is merely like it, and not a function that fails."""
+async def test_a_call_runs_only_if_the_gate_returns_true(says, kind):
+    """Another true value does not count, and neither does a function that fails."""
     catalog, ran = world()
     result = await Dispatcher(catalog, permissions=PermissionGate(says)).call("wipe", {})
     assert result.kind == kind
@@ -119,8 +119,7 @@ async def test_a_gate_sees_the_call_as_it_would_run():
     assert ran == ["x"]
 
 
-async def test_a_refusal_says_who_refused():
-    """And what."""
+async def test_the_refusal_of_a_gate_names_the_gate_and_the_tool():
     result = await Dispatcher(world()[0], permissions=PermissionGate(lambda call: False)).call("wipe", {})
     assert "the function of the gate did not return True for `wipe`" in result.text
 

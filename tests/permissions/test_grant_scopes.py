@@ -54,8 +54,8 @@ def is_covered(tool, scope, target, *accesses, root="."):
         ("src/a\0b", False),
     ],
 )
-def test_a_folder_holds_what_really_lies_under_it(tmp_path, path, expected):
-    """After links and dots are followed; what merely looks alike does not count."""
+def test_a_folder_grant_covers_paths_that_really_lie_in_the_folder(tmp_path, path, expected):
+    """Links and dots are resolved first. A folder with a similar name does not count."""
     (tmp_path / "src").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "src" / "outside").symlink_to(tmp_path / "elsewhere")
@@ -77,8 +77,7 @@ def test_a_folder_holds_what_really_lies_under_it(tmp_path, path, expected):
     ],
     ids=["all under it", "one beside it", "the first beside it", "nothing", "a command", "an address", "another kind"],
 )
-def test_a_folder_answers_only_for_what_lies_in_it(tmp_path, accesses, expected):
-    """For everything that a call touches, or not at all."""
+def test_a_folder_grant_covers_a_call_only_if_all_its_paths_lie_in_the_folder(tmp_path, accesses, expected):
     assert is_covered(WRITE, "folder", tmp_path / "src", *accesses, root=tmp_path) is expected
 
 
@@ -87,8 +86,8 @@ def test_a_folder_answers_only_for_what_lies_in_it(tmp_path, accesses, expected)
     [("folder", ".", Command("make")), ("folder", ".", Url("docs")), ("command", "git log", Writes("git log"))],
     ids=str,
 )
-def test_what_only_looks_like_what_was_granted_is_not_covered(tmp_path, scope, target, access):
-    """A command is no path, though it could be one, nor the other way round."""
+def test_an_access_of_another_kind_is_not_covered_by_a_grant(tmp_path, scope, target, access):
+    """A command is not a path, although it could be one as a text."""
     folder = tmp_path / target if scope == "folder" else target
     covered = Writes("a.txt") if scope == "folder" else Command("git log -1")
     assert is_covered(BASH, scope, folder, covered, root=tmp_path)
@@ -102,8 +101,7 @@ def test_a_folder_is_itself_what_is_offered_for_it(tmp_path):
     assert [grant.target for grant in grants if grant.scope == "folder"] == [str(tmp_path / "src")]
 
 
-def test_nothing_is_offered_for_a_path_that_cannot_be_followed(tmp_path):
-    """But the tool."""
+def test_only_the_grant_of_the_tool_is_offered_for_a_path_that_cannot_be_resolved(tmp_path):
     grants = list(offer_grants(request_of(WRITE, Writes("a\0b"), root=str(tmp_path))))
     assert [grant.scope for grant in grants] == ["tool"]
 
@@ -150,8 +148,7 @@ def test_a_command_prefix_holds_for_commands_that_begin_so(prefix, command, expe
     ],
     ids=["both", "one", "a file as well", "no command", "nothing"],
 )
-def test_a_command_prefix_answers_only_for_commands(accesses, expected):
-    """For all of them."""
+def test_a_command_grant_covers_a_call_only_if_all_accesses_are_such_commands(accesses, expected):
     assert is_covered(BASH, "command", "git log", *accesses) is expected
 
 
@@ -196,8 +193,8 @@ def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
         max_size=3,
     )
 )
-def test_what_is_offered_answers_for_what_it_was_offered_for(accesses):
-    """A person who agrees is not asked again for the same call. The grant for the whole tool comes last."""
+def test_every_offered_grant_covers_the_call_that_it_was_offered_for(accesses):
+    """A person who agrees is not asked again for the same call. The grant of the whole tool comes last."""
     session = Session()
     request = request_of(BASH, *accesses, session=session)
     grants = list(offer_grants(request))

@@ -42,8 +42,7 @@ def test_grants_are_listed_and_taken_back():
     assert session.grants == ()
 
 
-async def test_what_was_granted_runs_until_it_is_taken_back():
-    """In that session, and in no other."""
+async def test_a_granted_call_runs_in_its_session_until_the_grant_is_revoked():
     catalog, permissions, session = Catalog(WRITE), Permissions(), Session()
     dispatcher = Dispatcher(catalog, permissions=permissions)
 
@@ -172,7 +171,7 @@ ALWAYS = Tool.described(write, name="sign", approval="always")
         (ALWAYS, {}, ValueError, 'approval="always"'),
     ],
 )
-def test_what_could_never_be_granted_is_refused(grant, options, error, words):
+def test_a_grant_that_could_never_count_is_refused(grant, options, error, words):
     """Nothing is stored that would break a verdict, or that would silently never count."""
     session = Session()
     with pytest.raises(error, match=words):
@@ -181,7 +180,7 @@ def test_what_could_never_be_granted_is_refused(grant, options, error, words):
 
 
 @pytest.mark.parametrize("grant", ["write", 5, write])
-def test_taking_back_what_is_no_grant_is_refused(grant):
+def test_revoking_a_value_that_is_not_a_grant_is_refused(grant):
     """It would take back nothing, and the host would think that it had."""
     session = Session()
     Permissions.grant(session, WRITE)
@@ -198,8 +197,7 @@ def test_taking_back_what_is_no_grant_is_refused(grant):
         lambda: Permissions().set_mode("plan", session="s1"),  # type: ignore[arg-type]
     ],
 )
-def test_a_session_is_a_session(act):
-    """Its id is not enough."""
+def test_the_id_of_a_session_is_refused_in_place_of_the_session(act):
     with pytest.raises(TypeError, match="a session is a Session, got str"):
         act()
 
@@ -229,8 +227,8 @@ async def write_more(path: Annotated[Path, Writes], more: bool = False) -> str:
     ],
     ids=["function", "schema", "facts", "version", "origin", "name"],
 )
-async def test_a_grant_holds_for_no_other_tool(other_tool):
-    """Not even for one of the same name."""
+async def test_a_grant_does_not_hold_for_another_tool(other_tool):
+    """This holds even if the other tool has the same name."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(WRITE), scope="tool"))
     dispatcher = Dispatcher(Catalog(other_tool), permissions=Permissions())
@@ -275,8 +273,7 @@ def test_some_asks_want_a_person_every_time(source, approval, expected):
     [({}, ["deny write"]), ({"approval": "always"}, []), ({}, ["deny write(path=x*)"])],
     ids=["a deny", "approval always", "a deny with arguments"],
 )
-async def test_a_grant_lifts_neither_a_deny_nor_what_is_always_asked(facts, rules):
-    """A grant of any scope is not enough."""
+async def test_a_grant_does_not_lift_a_deny_or_a_call_that_always_asks(facts, rules):
     tool, session = Tool.described(write, **facts), Session()
     Permissions.grant(session, Grant(tool=identity_of(tool), scope="tool"))
     Permissions.grant(session, Grant(tool=identity_of(tool), scope="folder", target="/"))
@@ -284,8 +281,7 @@ async def test_a_grant_lifts_neither_a_deny_nor_what_is_always_asked(facts, rule
     assert (await dispatcher.call("write", {"path": "x"}, session=session)).kind in ("denied", "waiting")
 
 
-async def test_nothing_can_be_granted_where_it_would_not_count():
-    """A request that only a person may answer offers no grant."""
+async def test_a_call_that_always_asks_offers_no_grants():
     tool = Tool.described(write, approval="always")
     dispatcher = Dispatcher(Catalog(tool), permissions=Permissions())
     waiting = await dispatcher.call("write", {"path": "x"}, session=Session())

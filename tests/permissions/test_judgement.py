@@ -77,15 +77,15 @@ async def test_any_object_can_judge(answer, kind, facts):
 
 
 @pytest.mark.parametrize(("answer", "kind"), SAYINGS.values(), ids=SAYINGS)
-async def test_what_a_judge_explains_is_what_happens(answer, kind):
-    """Also if it makes no sense."""
+async def test_explain_gives_the_same_verdict_as_a_call(answer, kind):
+    """This holds even if the answer of the judge makes no sense."""
     verdict = await Dispatcher(build_world().catalog, permissions=Saying(answer)).explain("note", {})
     assert {"allow": "ok", "ask": "waiting", "deny": "denied"}[verdict.word] == kind
     assert verdict.word in [finding.word for finding in verdict.findings]
 
 
-async def test_a_judge_is_told_everything():
-    """The tool, its names, decoded arguments with defaults, what it touches, and for whom."""
+async def test_a_judge_receives_the_complete_request():
+    """It has the tool, its names, decoded arguments with defaults, the accesses, the session and the principal."""
     world, judge, session = build_world(read_only=True, aliases=["jot"]), Saying("allow"), Session()
     dispatcher = Dispatcher(world.catalog, permissions=judge)
     await dispatcher.call("jot", '{"paths": ["a"]}', session=session, principal="ada", id="c1")
@@ -98,7 +98,7 @@ async def test_a_judge_is_told_everything():
 
 
 async def test_a_judge_cannot_change_what_runs():
-    """Neither for the tool nor for the next judge."""
+    """The tool and the next judge see the unchanged arguments."""
 
     def change(request):
         request.call.arguments["text"] = "other"
@@ -118,8 +118,7 @@ async def test_a_judge_that_tries_is_refused():
 
 
 @pytest.mark.parametrize("judge", [Permissions, 5, "allow", object(), lambda call: True, [5]], ids=repr)
-def test_what_cannot_judge_is_refused_when_it_is_given(judge):
-    """Not at the first call."""
+def test_an_object_that_cannot_judge_is_refused_by_the_dispatcher(judge):
     with pytest.raises(
         TypeError, match="cannot give permission: it has to be an object with a method `judge`|write Permissions"
     ):
@@ -160,9 +159,7 @@ async def test_a_judge_that_weighs_findings_decides_about_them():
     assert (await world.call(permissions=Lenient("allow"))).kind == "ok"
 
 
-async def test_the_gate_of_a_judge_lets_calls_run_unjudged():
-    """Until it returns False."""
-
+async def test_a_call_runs_without_a_judgement_if_the_gate_returns_true():
     class Gated(Saying, Judge):
         def gate(self, tool, names, build_request):
             return lambda session, arguments: session is None
@@ -195,8 +192,8 @@ def test_a_derived_judge_without_judge_cannot_be_made():
         ("allow", None, "denied"),
     ],
 )
-async def test_of_several_judges_the_strictest_decides(first, second, kind):
-    """And all of them are asked."""
+async def test_the_strictest_of_several_judges_decides(first, second, kind):
+    """All of them are asked."""
     world, judges = build_world(), [Saying(first), Saying(second)]
     assert (await world.call(permissions=judges)).kind == kind
     assert [len(judge.requests) for judge in judges] == [1, 1]
@@ -204,8 +201,8 @@ async def test_of_several_judges_the_strictest_decides(first, second, kind):
 
 @pytest.mark.parametrize("mode", ["plan", "default", "auto", "deny_unlisted", "bypass"])
 @pytest.mark.parametrize("word", ["allow", "ask", "deny"])
-async def test_who_joins_permissions_never_loosens_them(mode, word):
-    """And is never loosened by them."""
+async def test_a_judge_beside_permissions_never_loosens_them(mode, word):
+    """Permissions never loosen the verdict of the judge, either."""
     alone = await Dispatcher(build_world().catalog, permissions=Permissions(mode)).explain("note", {})
     together = await Dispatcher(build_world().catalog, permissions=[Permissions(mode), Saying(word)]).explain(
         "note", {}
@@ -231,8 +228,7 @@ async def test_a_policy_derived_from_permissions_is_always_asked():
 
 @pytest.mark.parametrize("permissions", [None, (), []], ids=repr)
 @pytest.mark.parametrize("facts", [{}, {"read_only": True}, {"destructive": True}, {"open_world": True}], ids=str)
-async def test_without_permissions_tools_run(facts, permissions):
-    """There are no modes and no rules."""
+async def test_tools_run_if_there_are_no_permissions(facts, permissions):
     assert (await build_world(**facts).call(permissions=permissions)).kind == "ok"
 
 
@@ -268,8 +264,8 @@ async def test_the_author_says_when_to_ask(approval, reason, permissions):
 
 @pytest.mark.parametrize("permissions", [None, Permissions("auto"), Saying("allow")], ids=["none", "auto", "a judge"])
 @pytest.mark.parametrize(("reason", "text"), [("is it?", "is it?"), ("", "a hook asked for it")])
-async def test_a_hook_that_asks_is_heard(reason, text, permissions):
-    """Also one that gives no reason; with or without permissions."""
+async def test_a_hook_that_asks_makes_the_call_wait(reason, text, permissions):
+    """The hook may give no reason, and there may be no permissions."""
 
     class Asking:
         def before(self, call):
@@ -283,9 +279,7 @@ async def test_a_hook_that_asks_is_heard(reason, text, permissions):
 @pytest.mark.parametrize(
     ("mode", "kind"), [("plan", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
-async def test_what_a_hook_asks_is_subject_to_the_mode(mode, kind):
-    """As every ask is."""
-
+async def test_an_ask_of_a_hook_is_subject_to_the_mode(mode, kind):
     class Asking:
         def before(self, call):
             return Ask("sure?")
@@ -360,8 +354,7 @@ def test_a_tool_has_all_its_names():
     assert Table({"two": renamed}, {"due": "two", "tre": "three"}).names_of(renamed) == {"one", "uno", "two", "due"}
 
 
-def test_a_gate_that_knows_nothing_is_none():
-    """What has to be looked at every time has no quick way."""
+def test_there_is_no_gate_if_every_call_has_to_be_judged():
     tool = build_world().catalog["note"]
     assert CallJudges(None, Saying("allow")).gate(tool, frozenset({"note"})) is None
     assert CallJudges(None, [Permissions(), Permissions()]).gate(tool, frozenset({"note"})) is None

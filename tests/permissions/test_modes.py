@@ -42,13 +42,12 @@ def test_a_tool_is_what_its_author_stated(facts, row):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_mode_is_one_of_five(mode):
-    """By its name."""
+def test_each_of_the_five_modes_is_valid(mode):
     assert check_mode(mode) == mode
 
 
 @pytest.mark.parametrize("mode", ["", "Plan", "yolo", None, True, 0, ["plan"], {"plan"}], ids=repr)
-def test_anything_else_is_no_mode(mode):
+def test_an_unknown_mode_is_refused(mode):
     """The error names it, and the five that are."""
     with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, deny_unlisted, bypass"):
         check_mode(mode)

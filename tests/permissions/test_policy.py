@@ -178,16 +178,16 @@ def test_the_table_is_complete():
 
 
 @every_case
-async def test_what_is_called_ends_as_the_table_says(kind, rules, granted, expected):
-    """In every mode: it runs, waits for a person, or is denied, and then the tool is never reached."""
+async def test_a_call_ends_in_every_mode_as_the_table_says(kind, rules, granted, expected):
+    """A call runs, waits for a person, or is denied, and a denied call never reaches the tool."""
     world = World(kind, rules, granted)
     assert [await world.called(mode) for mode in MODES] == expected
 
 
 @pytest.mark.one_case_in(5)
 @every_case
-async def test_what_is_explained_is_what_happens(kind, rules, granted, expected):
-    """The dispatcher and the permissions say the same, and nothing runs."""
+async def test_explain_agrees_with_the_call_in_every_mode(kind, rules, granted, expected):
+    """The tool does not run."""
     world = World(kind, rules, granted)
     assert [await world.explained(mode) for mode in MODES] == expected
     assert world.ran == []
@@ -249,7 +249,7 @@ async def test_a_verdict_says_who_decided_and_why(kind, rules, mode, by, reason)
     assert (verdict.by, verdict.reason) == (by, reason)
 
 
-async def test_everything_that_asks_is_told():
+async def test_the_request_has_every_reason_to_ask():
     """A person who agrees has to know all that they agree to."""
     world = World("sends", "ask")
     verdict = await world.dispatcher.explain("sends", ARGUMENTS)
@@ -258,15 +258,15 @@ async def test_everything_that_asks_is_told():
     assert "open_world" in str(verdict)
 
 
-async def test_a_grant_is_named_as_what_let_it_run():
-    """And what asked is still told."""
+async def test_the_verdict_names_the_grant_that_allowed_the_call():
+    """The finding that asked is listed, too."""
     world = World("writes", "ask", granted=True)
     verdict = await world.dispatcher.explain("writes", ARGUMENTS, session=world.session)
     assert (verdict.word, verdict.by) == ("allow", "grant `tool`")
     assert "rule `ask writes`" in [finding.by for finding in verdict.findings]
 
 
-async def test_a_rule_tells_where_it_was_written():
+async def test_a_verdict_says_where_its_rule_was_written():
     """A person can then find the rule."""
     world = World("writes", "none")
     permissions = Permissions(rules=[Rule("deny", "writes", "rules.toml, rule 3")])
@@ -274,8 +274,7 @@ async def test_a_rule_tells_where_it_was_written():
     assert verdict.by == "rule `deny writes` (rules.toml, rule 3)"
 
 
-async def test_explaining_an_unknown_tool_says_so():
-    """As a call would."""
+async def test_explaining_an_unknown_tool_is_an_error():
     with pytest.raises(UnknownTool):
         await World("reads", "none").dispatcher.explain("nothing")
 
@@ -307,8 +306,7 @@ async def test_rules_see_decoded_arguments_with_defaults(rule, arguments, called
 @pytest.mark.parametrize(
     "rules", [["allow"], ["permit read"], ["read"], [""], [None], [3], [("deny", "read")]], ids=repr
 )
-def test_a_rule_that_is_none_is_refused_when_it_is_given(rules):
-    """Not at the first call."""
+def test_an_invalid_rule_is_refused_by_permissions(rules):
     with pytest.raises(RuleError):
         Permissions(rules=rules)
 
@@ -319,15 +317,14 @@ def test_rules_are_a_list():
         Permissions(rules="deny wipe")
 
 
-def test_rules_can_be_looked_at():
-    """As objects, in order, whichever way they were given."""
+def test_the_rules_of_permissions_are_listed_in_order():
+    """They are objects, whichever way they were given."""
     permissions = Permissions(rules=["deny a", Rule("allow", "b")])
     assert permissions.rules == (Rule("deny", "a"), Rule("allow", "b"))
 
 
 @pytest.mark.parametrize("mode", ["yolo", None, ""])
-def test_permissions_have_a_mode(mode):
-    """One of the five."""
+def test_an_unknown_mode_is_refused(mode):
     with pytest.raises(ValueError, match="no mode"):
         Permissions(mode)
 
@@ -359,8 +356,8 @@ async def test_a_destructive_tool_in_a_sandbox_runs_unasked_in_auto_mode(mode, k
     ("rule", "near"),
     [("deny wriet", "write"), ("deny Write", "write"), ("ask wrte(path=x)", "write"), ("deny zap", None)],
 )
-def test_a_rule_for_a_tool_that_was_misspelt_is_told(rule, near, recwarn):
-    """It would silently never hold."""
+def test_a_rule_for_a_misspelt_tool_is_reported(rule, near, recwarn):
+    """Otherwise the rule would silently never apply."""
 
     def write(path: Annotated[Path, Writes]) -> None:
         """Write."""
@@ -388,7 +385,7 @@ async def test_a_rule_says_that_it_holds_because_the_command_is_unreadable():
 
 
 def test_the_rule_that_permits_an_imported_tool_is_named_where_it_is_missing():
-    """And it does permit the tool, by the name that the tool has there."""
+    """It does permit the tool, by the name that the tool has there."""
     tool = Tool.from_schema(
         "get_item", "Get an item.", {"type": "object"}, lambda arguments: "tea", origin="openapi:Shop", read_only=True,
         open_world=True,

@@ -23,8 +23,8 @@ async def test_the_mode_can_be_changed_while_it_runs():
     assert world.permissions.mode == "auto"
 
 
-async def test_a_session_may_have_a_mode_of_its_own():
-    """Others keep the common one, and it can be given back."""
+async def test_a_session_may_have_another_mode_than_the_common_one():
+    """Other sessions keep the common mode, and the session can return to it."""
     world, other = World("writes", "none"), Session()
     permissions = world.permissions
     permissions.set_mode("auto", session=world.session)
@@ -46,7 +46,7 @@ async def test_a_session_may_have_a_mode_of_its_own():
 
 @pytest.mark.parametrize("session", [None, Session()], ids=["all", "a session"])
 def test_there_are_no_other_modes(session):
-    """And what was set before stays."""
+    """What was set before stays."""
     permissions = Permissions("plan")
     with pytest.raises(ValueError, match="no mode 'yolo'"):
         permissions.set_mode("yolo", session=session)
@@ -59,8 +59,7 @@ def test_all_sessions_together_have_a_mode():
         Permissions().set_mode(None)
 
 
-async def test_a_session_with_an_unknown_mode_runs_nothing():
-    """However it came there."""
+async def test_a_session_with_an_unknown_mode_runs_no_calls():
     world = World("reads", "none")
     world.session._mode = "yolo"
     result = await world.dispatcher.call("reads", ARGUMENTS, session=world.session)
@@ -69,8 +68,8 @@ async def test_a_session_with_an_unknown_mode_runs_nothing():
 
 
 @pytest.mark.parametrize("name", ["mode", "grants"])
-def test_a_session_has_no_way_to_set_its_own(name):
-    """Not by hand, and not when it is made."""
+def test_the_mode_of_a_session_cannot_be_set_on_the_session(name):
+    """Setting the attribute and giving an argument are both refused."""
     with pytest.raises(AttributeError):
         setattr(Session(), name, "bypass")
     with pytest.raises(TypeError):
@@ -80,7 +79,7 @@ def test_a_session_has_no_way_to_set_its_own(name):
 
 
 async def test_a_tool_cannot_change_the_mode():
-    """Neither by its context, nor by what it keeps in the session."""
+    """Its context and its state in the session do not allow it."""
     catalog, runs = Catalog(), []
 
     @catalog.tool(read_only=True)

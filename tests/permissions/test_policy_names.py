@@ -57,15 +57,15 @@ NAMED = {
 
 @pytest.mark.parametrize(("word", "kind"), [("deny", "denied"), ("ask", "waiting")])
 @pytest.mark.parametrize(("make", "rule", "called"), NAMED.values(), ids=NAMED)
-async def test_what_forbids_follows_every_name(make, rule, called, word, kind):
-    """That a tool has or had, under whichever it is called."""
+async def test_a_deny_or_ask_rule_applies_to_every_name_of_a_tool(make, rule, called, word, kind):
+    """Names that the tool had count, too, and a call may use any of them."""
     dispatcher = Dispatcher(make(), permissions=Permissions(rules=[f"{word} {rule}"]))
     assert (await dispatcher.call(called, {})).kind == kind
 
 
 @pytest.mark.parametrize("rule", ["wipe2", "ipe", "fs_wipe", "group:file", "group:wipe", "mcp:x/wipe", "W*"])
 @pytest.mark.filterwarnings("ignore:rule .* there is no tool:toolkit.ToolkitWarning")
-async def test_what_forbids_another_does_not_forbid_this(rule):
+async def test_a_deny_rule_for_a_similar_name_does_not_apply(rule):
     """Names are compared whole, letter by letter."""
     dispatcher = Dispatcher(catalog_of(group="files"), permissions=Permissions(rules=[f"deny {rule}"]))
     assert (await dispatcher.call("wipe", {})).kind == "ok"
@@ -121,8 +121,8 @@ async def test_an_allow_holds_for_the_origin_it_was_written_for(rule, origin, ca
 
 
 @pytest.mark.parametrize("rule", ["post", "*", "mcp:*/*", "mcp:github/*", "mcp:git*/p???"])
-async def test_a_deny_holds_for_every_origin_it_could_mean(rule):
-    """Without an origin it means all."""
+async def test_a_deny_rule_holds_for_every_origin_that_it_could_mean(rule):
+    """A rule without an origin means all of them."""
     permissions = Permissions("bypass", [f"deny {rule}"])
     assert (await Dispatcher(from_origin("mcp:github"), permissions=permissions).call("post", {})).kind == "denied"
 

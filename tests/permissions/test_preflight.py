@@ -50,8 +50,8 @@ async def async_preflight(arguments):
     ],
 )
 @pytest.mark.parametrize("permissions", [None, Permissions("auto")], ids=["none", "auto"])
-async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight, text, kind, permissions):
-    """A preflight may be stated in every supported way; an answer of another type does not run."""
+async def test_the_accesses_of_a_preflight_are_judged_before_the_tool_runs(preflight, text, kind, permissions):
+    """A preflight may be stated in every supported way. The tool does not run if the answer has another type."""
     world = asking(preflight)
     result = await world.call(
         arguments={"text": text}, permissions=permissions, safety=SafetyChecks(further=[Tables()])
@@ -61,8 +61,7 @@ async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight,
 
 
 @pytest.mark.parametrize("permissions", [Permissions("bypass"), Saying("allow")], ids=["bypass", "a judge"])
-async def test_no_permission_lifts_a_safety_refusal(permissions):
-    """No mode, and no judge."""
+async def test_no_mode_and_no_judge_lifts_a_safety_refusal(permissions):
     world = asking(lambda arguments: [Query("secret")])
     assert (await world.call(permissions=permissions, safety=SafetyChecks(further=[Tables()]))).kind == "safety"
 
@@ -71,7 +70,7 @@ async def test_no_permission_lifts_a_safety_refusal(permissions):
     ("table", "kind"),
     [("public_users", "ok"), ("public_", "ok"), ("private", "waiting"), ("xpublic_users", "waiting")],
 )
-async def test_rules_can_name_a_kind_of_ones_own(table, kind):
+async def test_rules_can_name_a_users_kind_of_access(table, kind):
     """What `preflight` says counts as an argument of that name."""
     world = World(Catalog(), [])
 
@@ -85,7 +84,7 @@ async def test_rules_can_name_a_kind_of_ones_own(table, kind):
 
 
 @pytest.mark.parametrize(("table", "kind"), [("public_users", "denied"), ("other", "ok")])
-async def test_rules_can_forbid_a_kind_of_ones_own(table, kind):
+async def test_rules_can_forbid_a_users_kind_of_access(table, kind):
     """If any of what is touched matches."""
     world = asking(lambda arguments: [Query("fine"), Query(arguments["text"])])
     permissions = Permissions("bypass", ["deny note(query=public_*)"])

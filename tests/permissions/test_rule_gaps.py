@@ -121,13 +121,13 @@ async def test_a_tool_that_states_its_access_in_the_call_is_named_there():
         ["deny patch(why=no)"],
     ],
 )
-async def test_nothing_is_said_where_no_gap_is(rules):
+async def test_a_rule_without_a_gap_causes_no_warning(rules):
     """The other tool is stopped too, or has no such access."""
     assert await warnings(*rules) == []
 
 
-async def test_a_rule_for_every_call_has_gaps_as_well():
-    """And so has an ask."""
+async def test_a_rule_without_a_pattern_can_have_a_gap():
+    """This holds for deny and ask rules."""
     assert await warnings("deny put") == [
         "`deny put` does not stop `patch`, which writes files too; write `deny access:write`"
     ]
@@ -143,23 +143,23 @@ async def test_a_kind_of_the_application_has_gaps_too():
     ]
 
 
-async def test_commands_can_do_what_file_tools_do():
-    """Only their redirections are seen."""
+async def test_a_rule_for_file_tools_has_a_gap_for_commands():
+    """Only the redirections of a command are seen."""
     messages = await warnings("deny put(file=src/**)", "deny patch(place=src/**)", tool="run", line="ls")
     assert messages[0].startswith("`deny put(file=src/**)` does not stop `run`, whose commands can write files too")
     (warning,) = await warnings("deny access:write(src/**)", tool="run", line="ls")
     assert "holds for the redirections of `run`, not for what its programs do with files" in warning
 
 
-async def test_a_tool_that_states_nothing_is_told():
+async def test_a_tool_without_stated_accesses_is_reported():
     """An access rule cannot hold for it."""
     (warning,) = await warnings("deny access:write(src/**)", tool="upload", path="src/a")
     assert warning.startswith("`deny access:write(src/**)` cannot hold for `upload`, which does not state what it")
     assert warning.endswith("write a rule about its parameter: `deny mcp:disk/upload(path=src/**)`")
 
 
-async def test_the_story_of_a_verdict_ends_with_the_warnings():
-    """As text, and nowhere else: a call is not slowed by looking for them."""
+async def test_the_text_of_an_explained_verdict_ends_with_the_warnings():
+    """A call does not look for them, so they do not slow it."""
     dispatcher = Dispatcher(
         catalog, permissions=Permissions("bypass", ["deny put(file=src/**)"]), safety=SafetyChecks(["."])
     )

@@ -78,20 +78,18 @@ def test_an_allow_names_one_origin(text):
 
 
 @pytest.mark.parametrize("word", ["permit", "Allow", "", None])
-def test_an_unknown_word_is_refused(word):
-    """There are three."""
+def test_a_rule_with_an_unknown_word_is_refused(word):
     with pytest.raises(RuleError, match="allow, ask or deny"):
         Rule(word, "read")
 
 
 @pytest.mark.parametrize("text", ["", "read", "denyread", "Deny read", "deny", "deny ", "deny  read", None, 5])
-def test_a_line_begins_with_its_word(text):
-    """One space, then the rest."""
+def test_a_rule_text_that_does_not_begin_with_a_word_and_one_space_is_refused(text):
     with pytest.raises(RuleError):
         read_rule(text)
 
 
-def test_a_rule_that_is_no_text_is_refused():
+def test_a_rule_that_is_not_text_is_refused():
     """A TOML file can hold anything."""
     with pytest.raises(RuleError, match="names no tool"):
         Rule("deny", 5)
@@ -116,8 +114,7 @@ def test_a_rule_can_be_written_and_read_again(word, name, pattern):
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_rule_or_a_rule_error(text):
-    """And no other error."""
+def test_any_text_is_read_as_a_rule_or_raises_a_rule_error(text):
     with contextlib.suppress(RuleError):
         assert read_rule(f"deny {text}").text == text
 

@@ -49,7 +49,7 @@ async def test_a_rule_holds_for_every_type_of_argument(hint, pattern, denied, al
 
 
 async def test_a_rule_without_a_parameter_is_about_the_marked_path(tmp_path):
-    """Also if another parameter comes first."""
+    """This holds also if another parameter comes first."""
 
     async def do(text: str, path: Annotated[Path, Reads]) -> int:
         """Do it."""

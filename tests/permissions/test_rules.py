@@ -205,8 +205,7 @@ def test_every_form_of_a_rule(word, text, function, arguments, expected):
         ("copy(path=src/*)", {"sources": ["src/a"], "to": "etc/b"}, False, True),
     ],
 )
-def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, denied):
-    """Several paths in one call."""
+def test_an_allow_rule_has_to_match_all_values_and_a_deny_rule_one(text, arguments, allowed, denied):
     request = build_request(copy, arguments)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
@@ -228,8 +227,8 @@ def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, deni
         ("place(command=rm:*)", [Command("ls; rm x")], False, True),
     ],
 )
-def test_what_a_call_touches_is_compared(text, accesses, allowed, denied):
-    """`preflight` says more than the arguments: of several kinds commands count first, then addresses, then paths."""
+def test_rules_are_compared_with_the_accesses_of_the_preflight(text, accesses, allowed, denied):
+    """If there are accesses of several kinds, commands count first, then addresses, then paths."""
     request = build_request(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
@@ -314,8 +313,7 @@ class Unreadable:
         (bash, "bash(rm *)", {"command": "ls"}),
     ],
 )
-def test_what_cannot_be_compared_is_denied_and_never_allowed(function, text, arguments):
-    """The comparison fails, so the strict answer counts."""
+def test_a_value_that_cannot_be_compared_matches_deny_rules_and_no_allow_rules(function, text, arguments):
     request = build_request(idle)
     tool = Tool.described(function)
     touched = [
@@ -355,7 +353,7 @@ def test_a_tool_without_python_parameters_is_compared_by_its_schema():
         ([], "ls", False),
     ],
 )
-def test_each_command_may_have_its_own_rule(rules, command, expected):
+def test_several_rules_may_allow_the_commands_of_a_line_together(rules, command, expected):
     """Together they cover the whole line, or they do not hold."""
     request = build_request(bash, {"command": command})
     assert allows_together([Rule("allow", f"bash({pattern})") for pattern in rules], request) is expected
@@ -371,7 +369,6 @@ def test_other_values_need_one_rule_for_all_of_them():
 
 
 def test_deny_and_ask_rules_allow_nothing():
-    """Only allow rules are counted."""
     request = build_request(bash, {"command": "ls"})
     assert not allows_together([Rule("deny", "bash(ls)"), Rule("ask", "bash")], request)
 
@@ -469,7 +466,6 @@ def test_a_text_rule_can_ignore_case(form, word, pattern, value, fits):
 
 @pytest.mark.parametrize("text", ["deny pay(currency~=eur)", "ask pay(~=e*)", "allow access:write(out/**)"])
 def test_every_form_of_a_rule_is_read_back_as_it_is_written(text):
-    """`str` and `read_rule` are inverse."""
     assert str(read_rule(text)) == text
     assert read_rule(str(read_rule(text))) == read_rule(text)
 

@@ -100,7 +100,7 @@ def test_a_view_follows_the_common_mode(catalog):
 
 
 def test_a_session_never_sees_what_another_one_may(catalog):
-    """Also if both were in the same mode before."""
+    """This holds also if both were in the same mode before."""
     permissions, first, second = Permissions("plan"), Session(), Session()
     dispatcher = Dispatcher(catalog, permissions=permissions)
     views = [dispatcher.permitted(session) for session in (first, second)]
@@ -119,7 +119,7 @@ def test_a_grant_that_was_taken_back_shows_nothing(catalog):
     assert list_visible(view) == ["look"]
 
 
-def test_a_dispatcher_with_more_judges_keeps_answers_of_its_own(catalog):
+def test_an_extended_dispatcher_caches_visible_tools_separately(catalog):
     judge = Counting()
     judge.hidden = frozenset(["look"])
     dispatcher = Dispatcher(catalog, permissions=Permissions())

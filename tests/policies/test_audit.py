@@ -62,8 +62,8 @@ def test_a_line_has_a_version_a_time_and_what_happened(path):
     assert log.path == str(path)
 
 
-def test_the_file_belongs_to_its_owner_alone(path):
-    """The mask of the process changes nothing."""
+def test_only_the_owner_can_read_the_audit_log(path):
+    """The umask of the process does not matter."""
     before = os.umask(0)
     try:
         AuditLog(path)
@@ -80,8 +80,8 @@ def test_lines_are_added(path):
 
 
 @given(st.dictionaries(st.text().filter(lambda name: name not in ("version", "at", "event")), JSON))
-def test_what_is_written_can_be_read(tmp_path_factory, fields):
-    """Any JSON, newlines and halves of surrogate pairs included, on one line."""
+def test_a_written_entry_can_be_read(tmp_path_factory, fields):
+    """It may hold any JSON, with newlines and halves of surrogate pairs, and stands on one line."""
     path = tmp_path_factory.mktemp("audit") / "log"
     AuditLog(path, sync=False).write("intent", **fields)
     assert entries(path) == [{"event": "intent", **fields}]
@@ -114,14 +114,12 @@ def deep():
     ],
     ids=["not a number", "tuple", "keys that become one", "bytes", "circle", "long number", "object"],
 )
-def test_what_is_not_json_is_rendered(path, value, rendered):
-    """A log takes everything."""
+def test_a_value_that_is_not_json_is_written_as_text(path, value, rendered):
     AuditLog(path).write("outcome", value=value)
     assert entries(path) == [{"event": "outcome", "value": rendered}]
 
 
-def test_what_is_too_deep_is_cut(path):
-    """No value exhausts the stack."""
+def test_a_value_that_is_too_deep_is_cut(path):
     AuditLog(path).write("outcome", value=deep())
     assert "<too deep>" in path.read_text()
 
@@ -191,8 +189,7 @@ def test_a_closed_log_takes_nothing(path):
     assert path.read_bytes() == b""
 
 
-def test_a_folder_that_is_gone_is_an_error(path):
-    """And is not made again."""
+def test_a_missing_folder_is_an_error_and_is_not_created_again(path):
     folder = path.with_name("folder")
     folder.mkdir()
     log = AuditLog(folder / "log")
@@ -224,7 +221,7 @@ def test_a_full_disk_is_an_error_and_glues_no_lines(path):
     assert (lines[1]["event"], lines[1]["line"]) == ("unreadable", 2)
 
 
-def test_a_torn_last_line_is_left_out_and_said(path, caplog):
+def test_a_torn_last_line_is_left_out_with_a_note(path, caplog):
     """After a crash the log is still a log."""
     log = AuditLog(path)
     log.write("verdict", number=1)
@@ -236,8 +233,7 @@ def test_a_torn_last_line_is_left_out_and_said(path, caplog):
     assert [entry["event"] for entry in entries(path)] == ["verdict", "unreadable", "verdict"]
 
 
-def test_a_whole_last_line_without_its_newline_counts(path):
-    """Nothing of it is missing."""
+def test_a_complete_last_line_without_a_newline_is_read(path):
     path.write_bytes(b'{"version":1,"event":"intent"}')
     assert entries(path) == [{"event": "intent"}]
 
@@ -319,8 +315,7 @@ def test_a_writer_that_never_lets_go_is_not_waited_for_for_ever(path):
     assert len(entries(path)) == 1
 
 
-def test_threads_do_not_mix_their_lines(path):
-    """Not even long ones."""
+def test_long_lines_of_several_threads_are_not_mixed(path):
     log = AuditLog(path, sync=False)
 
     def write(name):
@@ -380,8 +375,8 @@ def test_processes_do_not_mix_their_lines_and_one_may_be_killed(path):
     assert records[-1] == {"event": "verdict"}
 
 
-def test_a_forked_child_writes_its_own_lines(path):
-    """Parent and child share the log, and no lock."""
+def test_a_parent_and_a_forked_child_write_whole_lines(path):
+    """They share the log, and no lock."""
     ended = script(
         path,
         """
@@ -418,8 +413,7 @@ def test_an_intent_is_on_the_disk_when_write_returns(path):
     assert ended.stdout == "1\n", ended.stderr
 
 
-def test_lines_are_plain_ascii(path):
-    """Any tool can read them."""
+def test_lines_of_the_audit_log_are_ascii(path):
     AuditLog(path).write("verdict", text="é\u202e\ud800")
     line = path.read_bytes()
     assert line.isascii()

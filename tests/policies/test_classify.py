@@ -152,8 +152,8 @@ def url_error(reason):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
-def test_the_table_knows_what_passes_by_itself(error, happened):
-    """Transient or not, and whether the effect may have taken place."""
+def test_the_table_says_which_errors_are_transient(error, happened):
+    """It also says whether the effect may have taken place."""
     tool_error = classify_error(error)
     assert isinstance(tool_error, Transient) == (happened is not None)
     assert getattr(tool_error, "happened", None) == happened
@@ -243,8 +243,8 @@ def test_a_retry_after_header_is_seconds_or_a_date(header, seconds):
 
 
 @pytest.mark.parametrize("headers", [None, 5, "Retry-After: 5", [("Retry-After", "5")], {}, {"Other": "5"}])
-def test_headers_that_are_none_ask_for_nothing(headers):
-    """An exception may have anything under that name."""
+def test_invalid_headers_ask_for_no_wait(headers):
+    """An exception may have any object under that name."""
     assert parse_retry_after(headers) is None
 
 

@@ -22,8 +22,7 @@ class VeryBusy(Busy):
     pass
 
 
-def test_a_class_counts_as_what_it_is_mapped_to():
-    """Its subclasses too."""
+def test_a_rule_for_a_class_holds_for_its_subclasses():
     tool_error = classify_error(VeryBusy("later"), {Busy: Transient})
     assert type(tool_error) is Transient
     assert (str(tool_error), tool_error.happened) == ("VeryBusy: later", "no")
@@ -40,8 +39,8 @@ def test_any_class_of_ours_can_be_meant(kind):
 @pytest.mark.parametrize(
     "rules", [{Exception: Safety, Busy: Transient}, {Busy: Transient, Exception: Safety}], ids=["far", "near"]
 )
-def test_the_nearest_class_wins(rules):
-    """However the dictionary is ordered."""
+def test_the_rule_of_the_nearest_class_wins(rules):
+    """The order of the dictionary does not matter."""
     assert type(classify_error(VeryBusy(), rules)) is Transient
     assert type(classify_error(ValueError(), rules)) is Safety
 
@@ -131,7 +130,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
     "rules",
     [5, "Busy", Busy, [Busy], {Busy: ValueError}, {Busy: "transient"}, {"Busy": Transient}, {int: Transient}, [[5]]],
 )
-def test_a_rule_that_is_none_is_refused_at_once(rules):
+def test_an_invalid_rule_is_refused_at_once(rules):
     """The error does not wait for the first failure."""
     with pytest.raises(TypeError, match="classify"):
         compile_rules(rules)
@@ -178,8 +177,7 @@ def test_the_gravest_in_a_group_is_what_it_means(gravest):
     assert classify_error(ExceptionGroup("all", [TimeoutError(), ValueError(), gravest])) is gravest
 
 
-def test_rules_are_asked_for_a_group_and_for_what_is_in_it():
-    """The group first."""
+def test_a_rule_for_a_group_wins_over_rules_for_its_members():
     group = ExceptionGroup("all", [Busy(), VeryBusy()])
     assert type(classify_error(group, {ExceptionGroup: Safety, Busy: Transient})) is Safety
     assert type(classify_error(group, {Busy: Transient})) is Transient
@@ -201,7 +199,7 @@ def test_rules_are_asked_for_a_group_and_for_what_is_in_it():
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_a_failure_of_the_world_is_told_from_a_bug(error, rules, verdict):
+def test_an_expected_failure_is_distinguished_from_a_bug(error, rules, verdict):
     assert is_expected(error, classify_error(error, rules)) is verdict
 
 
@@ -210,7 +208,7 @@ class NoSuchOrder(KeyError):
 
 
 @pytest.mark.parametrize("rule", [{NoSuchOrder: ToolError}, lambda error: ToolError("gone")], ids=["class", "function"])
-def test_an_exception_that_counts_as_a_tool_error_is_no_bug(rule, caplog):
+def test_an_exception_that_counts_as_a_tool_error_is_not_a_bug(rule, caplog):
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

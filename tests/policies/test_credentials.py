@@ -77,14 +77,14 @@ def test_variables_that_hold_none(name):
 
 
 @pytest.mark.parametrize("value", ["disabled", "Required", "oauth2", "postgres", "password", "changeme"])
-def test_a_word_that_says_how_a_program_signs_in_is_none(value):
+def test_the_name_of_a_login_method_is_not_a_credential(value):
     assert list_variable_secrets([("AUTH", value), ("PGPASSWORD", value)]) == []
     assert list_command_secrets(["--auth", value]) == []
     assert list_header_secrets([("X-Auth", value)]) == []
 
 
 @pytest.mark.parametrize("user", ["github", "x-access-token", "ada.lovelace.1815@example.com", "administrator"])
-def test_a_user_name_beside_a_password_is_none(user):
+def test_a_user_name_beside_a_password_is_not_a_credential(user):
     """To mask it would damage each result that names the user."""
     assert list_header_secrets([("Authorization", f"Basic {encode(f'{user}:{KEY}')}")])[1:] == [KEY]
     assert list_header_secrets([("", f"https://{user.replace('@', '%40')}:{KEY}@host/x")]) == [KEY]
@@ -176,16 +176,16 @@ def test_the_values_of_headers(headers, expected):
     assert sorted(list_header_secrets(headers)) == sorted(expected)
 
 
-def test_headers_in_a_variable_are_told_apart():
+def test_headers_in_a_variable_are_distinguished():
     assert list_variable_secrets([("OTEL_HEADERS", f"api-key={KEY},x-team=lighthouse")]) == [KEY]
 
 
-def test_a_path_is_no_credential(tmp_path):
+def test_a_path_is_not_a_credential(tmp_path):
     assert list_variable_secrets([("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path))]) == []
 
 
 @pytest.mark.parametrize("text", ["1002003", "9100200", "id 1002003, 9100200", "100200.5", "3.100200"])
-def test_a_credential_of_digits_is_no_part_of_a_longer_number(text):
+def test_a_credential_of_digits_is_not_masked_inside_a_longer_number(text):
     redaction = redact_credentials(["100200", "a key"])
     masked = "the pin [redacted] of [redacted], (pin-[redacted]), [redacted]."
     assert redaction.mask_text(f"{text}, the pin 100200 of a key, (pin-100200), 100200.") == f"{text}, {masked}"

@@ -41,8 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
         ([], "ab", "ab"),
     ],
 )
-def test_rules_mask_texts(rules, text, masked):
-    """Texts, patterns and functions."""
+def test_texts_and_patterns_and_functions_mask_a_text(rules, text, masked):
     assert Redaction(rules).mask_text(text) == masked
 
 
@@ -73,8 +72,8 @@ def test_a_secret_is_known_in_other_clothes(secret, show):
     ("rules", "match"),
     [([""], "empty"), ([5], "got int"), ("key", "a list of rules"), ([re.compile(b"x")], "got Pattern")],
 )
-def test_a_rule_that_is_none_is_refused(rules, match):
-    """At once: a mask that does not work is worse than none."""
+def test_an_invalid_rule_is_refused(rules, match):
+    """A mask that does not work is worse than none."""
     with pytest.raises((TypeError, ValueError), match=match):
         Redaction(rules)
 
@@ -124,8 +123,8 @@ def test_a_secret_of_any_kind_is_masked(secret, text):
 
 
 @pytest.mark.parametrize("secret", [None, "", True, False, [], {}, [None, ""]])
-def test_nothing_is_no_secret(secret):
-    """Masking every truth or every gap would hide nothing and everything."""
+def test_an_empty_or_trivial_value_is_not_a_secret(secret):
+    """Masking every "True" or every gap in a text would help no user."""
     redaction = Redaction().with_secrets([secret])
     assert not redaction
     assert redaction.mask_text("None True False null") == "None True False null"
@@ -192,12 +191,11 @@ def test_json_of_other_languages_is_masked(secret, escape):
     assert Redaction([secret]).mask_text(f"the key {escape(secret)}") == f'the key "{MASK}"'
 
 
-def test_keys_that_become_one_keep_all_values():
-    """The masks are numbered."""
+def test_keys_with_the_same_mask_are_numbered():
     assert Redaction([re.compile("k.")]).mask_value({"k1": 1, "k2": 2}) == {MASK: 1, f"{MASK} (2)": 2}
 
 
-def test_what_is_no_json_is_masked_as_json():
+def test_a_value_that_is_not_json_is_masked_in_its_json_form():
     """A hook may put anything into a result."""
     assert Redaction(["key"]).mask_value(("key", {"a": Login("me", "key")})) == [
         MASK,
@@ -206,8 +204,7 @@ def test_what_is_no_json_is_masked_as_json():
 
 
 @given(json_values())
-def test_what_holds_no_secret_stays_as_it_is(value):
-    """Values are not changed by being looked at."""
+def test_a_value_without_a_secret_stays_unchanged(value):
     assert Redaction(["\0never\0"]).mask_value(value) == value
 
 
@@ -280,7 +277,7 @@ def test_media_types_are_masked(part, media_type):
 
 
 @pytest.mark.parametrize("rule", ["sk-\u00fc", lambda text: text.replace("sk-\u00fc", MASK)])
-def test_bytes_that_are_no_text_are_masked(rule):
+def test_bytes_that_are_not_text_are_masked(rule):
     """The secret in a resource is masked, and the bytes around it stay."""
     part = ResourcePart("memo:1", b"\xff\xfe " + "sk-\u00fc".encode() + b" \x80")
     result = Redaction([rule]).mask_result(ToolResult("t", parts=[part]))

@@ -36,8 +36,7 @@ async def exits(function, arguments, caplog, **options):
 
 
 @pytest.mark.anyio
-async def test_what_runs_is_not_masked(caplog):
-    """The tool gets the secret; the model does not."""
+async def test_the_tool_gets_the_secret_and_the_model_does_not(caplog):
     keys = []
 
     async def login(key: Key, user: str) -> dict[str, str]:

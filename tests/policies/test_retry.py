@@ -39,8 +39,7 @@ async def run_retrying(call, policy=USUAL, **options):
     return outcome, clock.slept, notes
 
 
-async def test_what_succeeds_is_not_repeated():
-    """And nothing is said about it."""
+async def test_a_call_that_succeeds_is_not_repeated_and_has_no_notes():
     assert await run_retrying(Failing()) == ("answer", [], [])
 
 
@@ -66,16 +65,14 @@ async def test_patience_ends():
     assert call.calls == 3
 
 
-async def test_one_attempt_is_one_attempt():
-    """And is called that."""
+async def test_a_call_with_one_attempt_has_a_note_that_no_more_are_allowed():
     outcome, slept, notes = await run_retrying(Failing(Transient("x")), RetryPolicy(attempts=1))
     assert isinstance(outcome, Transient)
     assert (slept, notes) == ([], ["not tried again: only one attempt is allowed"])
 
 
 @pytest.mark.parametrize("error", [ToolError("x"), BadArgs("x")])
-async def test_other_errors_are_answers(error):
-    """They go straight back."""
+async def test_an_error_that_is_not_transient_is_raised_at_once(error):
     call = Failing(error)
     assert await run_retrying(call) == (error, [], [])
     assert call.calls == 1
@@ -109,8 +106,7 @@ async def test_a_senseless_retry_after_does_no_harm(seconds):
     assert slept in ([], [0.2])
 
 
-async def test_nothing_is_started_that_could_not_end_in_time():
-    """A wait that reaches the deadline is not begun."""
+async def test_no_wait_starts_that_would_reach_the_deadline():
     call = Failing(*[Transient("x") for _ in range(5)])
     _, slept, notes = await run_retrying(call, RetryPolicy(attempts=9), deadline=1000.7)
     assert slept == [0.2, 0.4]
@@ -128,8 +124,7 @@ async def test_a_reason_against_it_is_a_no():
     assert (slept, notes) == ([], ["not tried again: it may have happened"])
 
 
-async def test_a_first_attempt_can_have_been_made():
-    """Then it counts."""
+async def test_a_first_attempt_that_was_made_before_counts():
     call = Failing(Transient("two"), Transient("three"))
     outcome, _, notes = await run_retrying(call, failed=Transient("one"))
     assert str(outcome) == "three"
@@ -138,7 +133,7 @@ async def test_a_first_attempt_can_have_been_made():
 
 
 async def test_long_messages_are_cut_in_notes():
-    """And an error without one is called by its name."""
+    """An error without one is called by its name."""
     _, _, notes = await run_retrying(Failing(Transient("x" * 10_000), Transient()))
     assert len(notes[0]) < 300
     assert "(Transient)" in notes[1]
@@ -193,7 +188,6 @@ def test_waits_stay_within_their_bounds(policy, attempt, chance):
 
 @given(policies, st.integers(2, 100))
 def test_waits_never_become_shorter(policy, attempt):
-    """But for chance."""
     assert policy.wait_before(attempt) <= policy.wait_before(attempt + 1)
 
 

@@ -107,8 +107,7 @@ async def test_no_result_of_a_dispatcher_shows_a_secret(function, arguments, rep
     assert KEY not in f"{result!r} {result.error!r} {result.repairs}"
 
 
-def test_the_place_is_still_told():
-    """The parameter, and what is wrong with the others."""
+def test_the_problem_still_names_the_place():
     with pytest.raises(BadArgs) as raised:
         Tool.of(pay).check({"amount": "many", "key": KEY})
     assert [str(problem) for problem in raised.value.problems] == [
@@ -132,7 +131,7 @@ async def quote_later(arguments):
     raise ValueError(f"no {arguments['key']!r} here")
 
 
-def test_the_tools_own_check_cannot_quote_a_secret():
+def test_the_check_of_a_tool_cannot_quote_a_secret():
     """The text of the check is masked for every parameter."""
     with pytest.raises(BadArgs, match=r"amount: the key \[redacted\] does not fit") as raised:
         tool(quote).check({"amount": 1, "key": KEY})
@@ -140,7 +139,7 @@ def test_the_tools_own_check_cannot_quote_a_secret():
 
 
 @pytest.mark.anyio
-async def test_the_tools_own_async_check_cannot_quote_a_secret():
+async def test_the_async_check_of_a_tool_cannot_quote_a_secret():
     """What it raises is masked like what it returns."""
     with pytest.raises(BadArgs, match=r"no '\[redacted\]' here") as raised:
         await tool(quote_later).check_async({"amount": 1, "key": KEY})
@@ -163,8 +162,8 @@ def test_a_masked_error_can_be_pickled():
     assert pickle.loads(copy).problems == raised.value.problems
 
 
-def test_a_tool_without_secrets_is_told_everything():
-    """The value is what helps a model to correct itself."""
+def test_a_problem_shows_the_value_if_the_tool_has_no_secrets():
+    """The value helps a model to correct the call."""
 
     def count(n: int) -> None:
         """Count."""

@@ -61,8 +61,7 @@ def test_every_pipe_is_read(stop):
     read.close()
 
 
-def test_a_child_without_input_has_an_empty_one(stop):
-    """It waits for no process."""
+def test_a_child_without_input_reads_an_empty_one(stop):
     assert run_child(shell("cat", Received()), stop[0]) == ChildOutcome(0, None)
 
 
@@ -117,16 +116,16 @@ def test_an_error_of_the_caller_ends_the_child(stop):
 @pytest.mark.parametrize(
     ("argv", "reason"), [(["/no/such"], "No such file or directory: /no/such"), (["a\0b"], "embedded null byte")]
 )
-def test_what_cannot_be_started_says_why(stop, argv, reason):
-    """In the words of the system."""
+def test_the_error_says_why_a_child_cannot_be_started(stop, argv, reason):
+    """It has the message of the system."""
     spec = ChildSpec(argv=argv, env={}, cwd=None, on_data=Received(), timeout_seconds=1, grace_seconds=1)
     with pytest.raises(NotStarted) as caught:
         run_child(spec, stop[0])
     assert str(caught.value) == reason
 
 
-def test_what_cannot_be_ended_is_not_waited_for():
-    """It is reaped when it ends, whenever that is."""
+def test_reaping_does_not_wait_for_a_child_that_does_not_end():
+    """A thread reaps the child when it ends."""
     process = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
     reap(process, patience_seconds=0.01)
     assert not is_reaped(process.pid)
@@ -137,6 +136,5 @@ def test_what_cannot_be_ended_is_not_waited_for():
     assert is_reaped(process.pid)
 
 
-def test_a_process_that_is_gone_tells_of_no_end():
-    """Then its end is looked for."""
+def test_there_is_no_exit_file_for_a_process_that_is_gone():
     assert exit_file(2**22 + 1) is None

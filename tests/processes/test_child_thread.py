@@ -76,8 +76,8 @@ def test_a_forked_process_does_not_stop_the_child_of_its_parent():
     assert thread.wait(20)
 
 
-def test_a_system_without_threads_or_pipes_says_so(monkeypatch):
-    """And no file stays open."""
+def test_the_error_says_that_no_thread_or_pipe_is_left(monkeypatch):
+    """No file stays open."""
 
     def refuse(*_):
         raise RuntimeError("can't start new thread")

@@ -30,8 +30,8 @@ def test_the_same_seed_gives_the_same_lines_each_with_the_stand_in():
 
 
 @pytest.mark.long
-def test_bash_tells_which_lines_start_the_stand_in():
-    """Also in the background, in a subshell, and with an environment of its own."""
+def test_the_fuzzer_recognizes_lines_that_start_the_stand_in():
+    """They may start it in the background, in a subshell, or with other environment variables."""
     starts = [
         "zap",
         "zap &",
@@ -56,8 +56,8 @@ def test_bash_tells_which_lines_start_the_stand_in():
 
 
 @pytest.mark.long
-def test_without_its_control_the_fuzzer_refuses_to_run():
-    """A stand-in that does not start would make every line look harmless."""
+def test_the_fuzzer_refuses_to_run_if_its_stand_in_does_not_start():
+    """Otherwise every line would look harmless."""
     bash = Bash(stand_in="#!/bin/sh\n")
     try:
         with pytest.raises(LostControl, match="did not start the stand-in"):
@@ -122,7 +122,7 @@ def test_a_line_that_was_there_before_is_counted_but_not_judged_again():
 
 @pytest.mark.long
 def test_no_line_that_is_judged_harmless_starts_the_stand_in():
-    """And enough of them are judged harmless for that to say something."""
+    """Enough of them are judged harmless for that to say something."""
     tally = fuzz(20_261, _SHORT)
     assert tally.findings == []
     assert tally.share > 0.1

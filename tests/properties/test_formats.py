@@ -88,16 +88,16 @@ def without_nulls(value: Any) -> Any:
 @FEW
 @pytest.mark.parametrize("name", sdks.FORMATS)
 @given(schema=schemas())
-def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
-    """With any schema of an author, the SDK's types lose nothing of what is sent."""
+def test_the_definition_of_any_schema_fits_the_types_of_the_sdk(name, strict, schema):
+    """The types of the SDK lose no part of the definition."""
     definitions = build_definitions(name, Catalog(build_tool(schema)), strict=strict)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 @given(schema=schemas())
-def test_only_what_the_subset_has_is_sent(name, schema):
-    """No keyword that the provider refuses is left in a rewritten schema, and what is left is a schema."""
+def test_a_rewritten_schema_is_a_valid_schema_of_the_subset(name, schema):
+    """No keyword that the provider refuses is left."""
     rewritten = rewrite_schema(schema, DIALECTS[name])
     Draft202012Validator.check_schema(rewritten.schema)
     assert all(ALLOWED[name].issuperset(part) for part in parts(rewritten.schema))
@@ -108,8 +108,8 @@ def test_only_what_the_subset_has_is_sent(name, schema):
 
 
 @given(schema=schemas(), arguments=json_objects())
-def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
-    """A rewritten schema says no more than the tool's own, if that says for what types it is meant."""
+def test_arguments_that_fit_the_tool_fit_the_schema_for_gemini(schema, arguments):
+    """This holds if the schema of the tool says for which types it is meant."""
     assume(not flatten_top_level(schema)[1])
     assume(all("type" in part or CONTAINED.isdisjoint(part) for part in iter_mappings(schema)))
     if reference(schema, arguments):
@@ -118,8 +118,8 @@ def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
 
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
 @given(case=cases())
-def test_what_fits_the_tool_can_be_said_strictly(case: Case, dialect: Dialect):
-    """Arguments of any signature fit the strict schema, and come back from it as they were meant."""
+def test_arguments_that_fit_the_tool_fit_the_strict_schema(case: Case, dialect: Dialect):
+    """They come back from it unchanged."""
     tool = case.tool
     rewritten = rewrite_schema(tool.schema, dialect)
     assume(not rewritten.obstacles)
@@ -205,8 +205,8 @@ RESULTS = st.builds(
 @FEW
 @pytest.mark.parametrize("name", sdks.FORMATS)
 @given(results=st.lists(RESULTS, max_size=3))
-def test_any_results_are_sent_as_the_sdk_knows_them(name, results):
-    """Every result of a turn is answered, and the SDK's types lose nothing."""
+def test_any_results_fit_the_types_of_the_sdk(name, results):
+    """Every result of a turn is answered, and the types of the SDK lose no part of it."""
     sent = module(name).results(results)
     assert sdks.messages(name, sent) == sdks.plain(sent)
     for result in results:

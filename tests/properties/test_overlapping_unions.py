@@ -68,8 +68,8 @@ NESTED = {OfTwo: [OfTwo(Two())], OfThree: [OfThree(Three("1", "2"))]}
 
 @pytest.mark.parametrize("types", [FLAT, NESTED], ids=["flat", "nested"])
 @given(data=st.data())
-def test_what_is_written_again_is_the_same(types, data):
-    """In every order of the members, none fills in what another left out."""
+def test_decoding_and_encoding_again_gives_the_same_json(types, data):
+    """In every order of the members, no member fills in values that another left out."""
     members: list[Any] = data.draw(st.permutations(list(types)))
     value = data.draw(st.sampled_from([value for values in types.values() for value in values]))
 

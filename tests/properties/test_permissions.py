@@ -199,8 +199,8 @@ hooked = st.builds(Case, tools, modes, rules, grants, own_modes, hooks, st.build
 
 
 @given(hooked, arguments)
-def test_what_ran_was_judged_as_it_ran(case, sent):
-    """The tool saw exactly the arguments that the last verdict allowed; without one it was not reached."""
+def test_a_tool_runs_exactly_with_the_arguments_that_were_allowed(case, sent):
+    """Without an allowing verdict the tool does not run."""
     word = asyncio.run(case.call(sent))
     is_replaced = any(isinstance(outcome, Replace) for outcome in case.hooks)
     if word == "allow":
@@ -211,8 +211,8 @@ def test_what_ran_was_judged_as_it_ran(case, sent):
 
 
 @given(hooked, arguments)
-def test_what_is_denied_for_its_final_arguments_never_runs(case, sent):
-    """After any hooks, the verdict is that of a plain call with the arguments they left."""
+def test_the_verdict_is_that_of_the_arguments_after_the_hooks(case, sent):
+    """A plain call with the arguments that the hooks left has the same verdict."""
     final = sent
     for outcome in case.hooks:
         if isinstance(outcome, (Deny, Replace)):
@@ -230,8 +230,8 @@ def test_what_is_denied_for_its_final_arguments_never_runs(case, sent):
 
 
 @given(cases, arguments)
-def test_what_is_explained_is_what_happens(case, sent):
-    """The first time and the second; and explaining runs nothing."""
+def test_explain_agrees_with_repeated_calls(case, sent):
+    """Explaining runs no tool."""
 
     async def both():
         words = [await case.word(sent)]

@@ -45,7 +45,7 @@ STEPS = st.lists(st.one_of(DOCUMENTS, NAMES, TEXTS.map(lambda text: (text,))), m
 
 
 @given(STEPS, st.lists(TEXTS, min_size=1, max_size=3), st.randoms(use_true_random=False))
-def test_an_index_answers_as_one_made_anew(steps, queries, random):
+def test_a_changed_index_answers_like_a_new_one(steps, queries, random):
     """This holds after any adds, replacements, removals and searches, in every order of the new one."""
     index, there = Index(), {}
     for step in steps:

@@ -135,7 +135,6 @@ def test_records_with_wrong_fields_fit_or_are_a_failure(value: Any, returns: Any
 
 
 @given(value=_NUMBERS)
-def test_a_codec_of_the_users_own_is_held_to_its_schema(value: Any):
-    """Its encoder may give anything."""
+def test_the_output_of_a_users_codec_has_to_fit_its_schema(value: Any):
     result = check_result(value, plan_for(Annotated[Any, OWN]))
     assert (result.kind == "ok") == (type(value) in (int, float) and float(value).is_integer() and value <= 3)

@@ -25,8 +25,8 @@ def test_schemas_are_valid_and_plain_json(case: Case):
 
 @pytest.mark.parametrize("validation", MODES)
 @given(case=cases())
-def test_what_was_encoded_decodes_to_the_same(case: Case, validation):
-    """Encoded arguments fit the schema as plain jsonschema reads it, and decode to what they were."""
+def test_encoded_arguments_decode_to_the_same_values(case: Case, validation):
+    """They fit the schema as plain jsonschema reads it."""
     encoded = case.tool.encode(case.arguments)
     Draft202012Validator(case.tool.schema).validate(encoded)
     decoded = case.tool.check(encoded, validation=validation)

@@ -40,7 +40,7 @@ def strategy_for(schema: Any) -> Any:
 
 @_MANY
 @given(schema=schemas(), data=st.data())
-def test_what_is_drawn_for_a_schema_fits_it(schema, data):
+def test_a_value_drawn_for_a_schema_fits_it(schema, data):
     """This holds for every value, and for every keyword of a schema."""
     value = data.draw(strategy_for(schema))
     assert verdict(schema, value) is not False
@@ -48,14 +48,14 @@ def test_what_is_drawn_for_a_schema_fits_it(schema, data):
 
 @_MANY
 @given(schema=schemas(), data=st.data())
-def test_what_is_drawn_against_a_schema_does_not_fit_it(schema, data):
-    """Every near miss and every hostile value."""
+def test_a_value_drawn_against_a_schema_does_not_fit_it(schema, data):
+    """The values are near misses and hostile ones."""
     assert not verdict(schema, data.draw(bad_arguments(schema)))
 
 
 @given(schema=schemas(), candidates=st.lists(json_objects(), min_size=5, max_size=20))
-def test_nothing_fits_a_schema_for_which_nothing_is_drawn(schema, candidates):
-    """`Unsupported` before the first draw is no excuse: no other value fits either."""
+def test_no_value_fits_a_schema_for_which_no_value_is_drawn(schema, candidates):
+    """This holds also if the strategy raises `Unsupported` before the first draw."""
     refusal = None
     try:
         arguments(schema)
@@ -70,8 +70,8 @@ def test_nothing_fits_a_schema_for_which_nothing_is_drawn(schema, candidates):
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @given(case=cases(), data=st.data())
 @pytest.mark.long
-def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
-    """With parameters of any types, it fits the schema and can be decoded."""
+def test_arguments_drawn_for_a_tool_are_accepted(case: Case, validation, data):
+    """Parameters may have any types. The arguments fit the schema and can be decoded."""
     drawn = data.draw(arguments(case.tool))
     assert verdict(case.tool.schema, drawn)
     case.tool.check(drawn, validation=validation)
@@ -79,8 +79,8 @@ def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
 
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @given(case=cases(), data=st.data())
-def test_what_is_drawn_against_a_tool_is_refused(case: Case, validation, data):
-    """By jsonschema, and by the tool, which says where if the mistake has a place."""
+def test_arguments_drawn_against_a_tool_are_refused(case: Case, validation, data):
+    """Both jsonschema and the tool refuse them, and the tool names the place if the mistake has one."""
     mistake = data.draw(mistaken_arguments(case.tool))
     assert not verdict(case.tool.schema, mistake.arguments)
     with pytest.raises(BadArgs) as caught:

@@ -219,7 +219,7 @@ async def test_arguments_that_were_cut_off_stay_text_and_can_be_sent_back():
     assert sent["messages"][1]["content"][2]["toolUse"]["input"] == {"INVALID_JSON": '{"path"'}
 
 
-def test_each_document_has_a_name_of_its_own():
+def test_every_document_has_a_different_name():
     """Neighbouring messages of the user are sent as one, in which names must differ."""
     document = ResourcePart("file:///a.pdf", b"%PDF-1.7\n", "application/pdf")
     messages = (UserMessage.of("Compare:", document, document), UserMessage.of(document))
@@ -280,7 +280,7 @@ async def test_another_address_gets_no_signature():
 
 
 @pytest.mark.parametrize("region", ["", "evil.example/", "US"])
-def test_a_region_that_is_none_is_refused(region, monkeypatch):
+def test_an_invalid_region_is_refused(region, monkeypatch):
     """It is part of the address."""
     monkeypatch.setenv("AWS_REGION", "")
     with pytest.raises(ValueError, match="set AWS_REGION, or give region="):

@@ -82,7 +82,7 @@ def test_unsupported_image_is_described_in_words(name):
 
 @each_provider
 @pytest.mark.parametrize("parts", [(), (TextPart(""),), (TextPart(" \n"),)], ids=["none", "empty", "blank"])
-def test_a_message_of_nothing_says_so(name, parts):
+def test_an_empty_message_is_sent_with_a_text(name, parts):
     """Providers refuse empty messages."""
     assert "(nothing)" in str(validate_messages(name, body_of(name, UserMessage(parts))))
 
@@ -108,8 +108,7 @@ def test_results_with_images_go_back(name):
     ],
     ids=NAMES,
 )
-def test_the_system_prompt_has_its_place(name, place):
-    """Each provider wants it elsewhere."""
+def test_the_system_prompt_is_in_the_place_of_the_provider(name, place):
     expected = {
         "anthropic": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
         "openai": {"role": "system", "content": "Be kind."},
@@ -131,7 +130,7 @@ def test_the_system_prompt_has_its_place(name, place):
     ],
     ids=NAMES,
 )
-def test_the_limit_of_a_request_goes_before_the_providers_own(name, place):
+def test_the_limit_of_a_request_wins_over_that_of_the_provider(name, place):
     """A request may ask for less, or for more."""
     assert place(body_of(name, UserMessage.of("Hi"), max_tokens=50)) == 50
     provider = build_provider(name, api_key="key", max_tokens=50)
@@ -175,7 +174,7 @@ def test_options_are_added_and_merged(name):
         assert body["generationConfig"]["maxOutputTokens"] == 5
 
 
-def test_nothing_is_stored_at_openai():
+def test_a_request_asks_openai_to_store_nothing():
     """Every request carries everything, so the provider need not keep it."""
     assert body_of("openai_responses", UserMessage.of("Hi"))["store"] is False
 
@@ -203,8 +202,8 @@ async def test_thoughts_go_back_as_they_came(name, stream):
 
 
 @each_provider
-def test_what_another_provider_said_is_told_in_plain_words(name):
-    """A conversation may change providers: text and calls stay, foreign thoughts do not."""
+def test_the_reply_of_another_provider_is_sent_without_its_native_form(name):
+    """A conversation may change providers. Text and calls stay, and foreign thoughts do not."""
     native = Native("elsewhere", [{"type": "thinking", "thinking": "secret thought", "signature": "x"}])
     message = AssistantMessage(text="Hm.", calls=(ToolCall("files.read", {"path": "a"}, "id_1"),), native=native)
     result = ToolResult("noon", call_id="id_1", tool="files.read")
@@ -268,7 +267,7 @@ def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
 
 @each_provider
 @pytest.mark.parametrize("arguments", ['{"path": ', "[1]", '"x"', ""], ids=["cut", "list", "text", "none"])
-def test_arguments_that_are_no_object_are_sent_as_one(name, arguments):
+def test_arguments_that_are_not_an_object_are_sent_as_one(name, arguments):
     """Providers refuse a conversation with such a call; the model still sees what it wrote."""
     message = AssistantMessage(calls=(ToolCall("now", arguments, "id_1"),))
     sent = str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))

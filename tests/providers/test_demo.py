@@ -65,7 +65,7 @@ async def test_the_demo_runs_with_a_provider(name):
     assert all("test-model" in f"{request.path} {request.body.get('model')}" for request in stub.heard)
 
 
-async def test_a_no_is_told_to_the_model():
+async def test_the_model_learns_that_the_user_said_no():
     """A user who types no, or nothing, changes nothing."""
     turns = [*script()[:5], Turn(text="Then not.")]
     async with serving(*turns) as stub:
@@ -75,8 +75,8 @@ async def test_a_no_is_told_to_the_model():
     assert output.rstrip().endswith("- The shop opens.")
 
 
-async def test_without_a_key_the_variables_are_named():
-    """And nothing claims to have worked."""
+async def test_the_demo_names_the_variables_if_there_is_no_key():
+    """It does not claim that it worked."""
     code, _, wrong = await run_demo(PROVIDER="gemini")
     assert code == 1
     assert "set GEMINI_API_KEY or GOOGLE_API_KEY" in wrong
@@ -91,8 +91,7 @@ async def test_a_provider_that_refuses_the_key_ends_the_demo():
     assert KEY not in output + wrong
 
 
-async def test_an_unknown_provider_is_told_which_there_are():
-    """By name."""
+async def test_the_demo_names_the_providers_if_the_given_one_is_unknown():
     code, _, wrong = await run_demo(PROVIDER="antropic")
     assert code == 1
     assert "PROVIDER=antropic: there are scripted, anthropic, openai, openai_responses, gemini" in wrong

@@ -111,7 +111,7 @@ async def test_an_error_that_does_not_say_why_is_raised(stream):
         await ask_both(build_scripted(ProviderError("odd")), build_scripted("Noon."), stream=stream)
 
 
-async def test_what_was_shown_is_not_shown_again_by_another_one():
+async def test_no_other_provider_is_asked_once_text_was_streamed():
     second = build_scripted("Noon.")
     with pytest.raises(ProviderFailure, match="cut"):
         await ask_both(Breaking(), second, stream=True)
@@ -146,7 +146,7 @@ async def test_a_fallback_may_be_one_of_the_providers(stream):
 
 
 @both_ways
-async def test_a_provider_of_ones_own_needs_nothing_more(stream):
+async def test_a_users_provider_works_in_a_fallback(stream):
     fallback = FallbackProvider(build_scripted(DOWN), Plain())
     async with fallback:
         assert (await ask_both(build_scripted(DOWN), Plain(), stream=stream))[0] == "Noon."

@@ -94,8 +94,8 @@ def test_images_cost_a_thousand_tokens():
     }
 
 
-def test_what_only_the_provider_reads_is_in_the_rest():
-    """Thinking is sent back in the provider's own form."""
+def test_tokens_of_thinking_count_as_the_rest():
+    """Thinking is sent back in the native form of the provider."""
     native = Native("anthropic", [{"type": "thinking", "thinking": "hm " * 1000}])
     assert split([AssistantMessage(text="ok", native=native)]).rest_tokens > 700
 
@@ -131,7 +131,7 @@ def test_parts_that_cannot_be_are_refused(data):
         Usage.from_json(data)
 
 
-def test_the_parts_do_not_make_two_usages_differ():
-    """They are an estimate."""
+def test_usages_that_differ_only_in_their_parts_are_equal():
+    """The parts are an estimate."""
     assert Usage(input_tokens=5, definition_tokens=3) == Usage(input_tokens=5)
     assert len({Usage(input_tokens=5, result_tokens={"a": 1}), Usage(input_tokens=5)}) == 1

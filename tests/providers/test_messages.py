@@ -46,7 +46,7 @@ messages = (
 
 @given(messages)
 def test_a_message_comes_back_from_json_as_it_was(message):
-    """Also through text, as a file has it."""
+    """This holds also through text, as a file has it."""
     data = json.loads(json.dumps(message.to_json()))
     assert message_from_json(data) == message
     assert message_from_json(data).to_json() == data
@@ -82,7 +82,6 @@ def test_json_shares_nothing_with_the_message():
 
 
 def test_a_message_cannot_be_changed():
-    """It is a value."""
     with pytest.raises(AttributeError):
         AssistantMessage(text="a").text = "b"
     with pytest.raises(TypeError):
@@ -133,8 +132,7 @@ for _ in range(2000):
         ({"version": 1, "role": "tool", "results": [None]}, r"results\[0\]"),
     ],
 )
-def test_what_is_no_message_is_refused_with_its_place(data, words):
-    """A conversation that is read back is data from somewhere."""
+def test_malformed_message_data_is_refused_with_the_place(data, words):
     with pytest.raises(ValueError, match=words):
         message_from_json(data)
 
@@ -147,8 +145,8 @@ def test_words_of_a_provider_that_nest_too_deeply_are_refused():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["append", "replace", "cut"]), st.integers(0, 5)), max_size=12))
-def test_what_is_made_per_message_is_that_of_the_messages(changes):
-    """However the conversation grew, was changed or cut."""
+def test_a_message_cache_returns_the_values_of_the_current_messages(changes):
+    """The conversation may have grown, been changed or been cut."""
     conversation: list[UserMessage] = []
     cache = MessageCache(lambda message: message.text)
     for number, (change, place) in enumerate(changes):
@@ -161,8 +159,7 @@ def test_what_is_made_per_message_is_that_of_the_messages(changes):
         assert list(cache.values_for(conversation)) == [message.text for message in conversation]
 
 
-def test_what_is_made_of_a_message_is_made_once():
-    """While the conversation only grows."""
+def test_a_message_cache_computes_each_value_once_while_the_conversation_grows():
     keyed_texts: list[str] = []
     cache = MessageCache(lambda message: keyed_texts.append(message.text))
     conversation = [UserMessage.of(name) for name in "abc"]
@@ -187,8 +184,8 @@ def test_a_message_of_which_nothing_can_be_made_does_not_stand_for_another():
     assert list(cache.values_for([*conversation[:1], conversation[2]])) == ["a", "c"]
 
 
-def test_what_is_no_json_is_written_as_near_to_it_as_can_be():
-    """A user's value may be a number that JSON does not have, or an object; what is saved is JSON all the same."""
+def test_a_value_that_is_not_json_is_saved_in_a_similar_json_form():
+    """A number that JSON does not have becomes a text, for example."""
     data = UserMessage.of(JsonPart({"a": float("nan"), "b": (1, 2)})).to_json()
     assert data["parts"] == [{"type": "json", "value": {"a": "nan", "b": [1, 2]}}]
     json.dumps(data, allow_nan=False)

@@ -93,8 +93,7 @@ async def test_a_server_that_never_answers_is_given_up(name, is_streamed, behavi
 
 @pytest.mark.parametrize("option", ["timeout_seconds", "total_seconds"])
 @pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
-def test_a_limit_that_is_none_is_refused(option, seconds):
-    """The message names the option."""
+def test_an_invalid_limit_is_refused_with_its_name(option, seconds):
     with pytest.raises(ValueError, match=option):
         build_provider("openai", api_key=KEY, **{option: seconds})
 
@@ -176,7 +175,7 @@ async def test_a_page_that_shows_the_key_is_masked():
 @pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("data", ["[1]", "5", "null", '"text"', "not JSON at all"])
-async def test_an_event_that_is_no_object_is_not_tried_again(name, data):
+async def test_an_event_that_is_not_an_object_is_not_tried_again(name, data):
     """An event that came whole and is no object would be none again."""
     events = Answer(200, f"data: {data}\n\ndata: {{}}\n\n".encode(), {"Content-Type": "text/event-stream"})
     async with serving(events) as stub, build_provider(name, stub) as provider:

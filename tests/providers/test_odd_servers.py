@@ -74,7 +74,7 @@ TWO = call_chunk(1, "b", "two", "{}")
     ],
     ids=["one index", "no index", "in pieces", "no arguments", "nulls", "name again", "blank ids", "no function"],
 )
-async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
+async def test_calls_of_servers_that_resemble_openai_are_separated(chunks):
     """The index is missing, or the same for all; the id comes once or always."""
     _, reply = await stream_reply("openai", *chunks, chunk({}, "tool_calls"))
     assert [(call.id, call.name, call.arguments) for call in reply.message.calls] == [
@@ -83,8 +83,8 @@ async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
     ]
 
 
-async def test_calls_with_neither_index_nor_id_are_told_apart_by_their_names():
-    """A name begins a call; what has none goes on with the last."""
+async def test_calls_without_index_and_id_are_separated_by_their_names():
+    """A name begins a call, and a piece without a name continues the last one."""
     pieces = [
         call_chunk(None, None, "one", "{"),
         call_chunk(None, None, None, "}"),
@@ -130,8 +130,8 @@ async def test_arguments_that_nest_too_deeply_stay_text(name):
     assert provider._build_outgoing(Request(messages=(reply.message,)), stream=False)
 
 
-async def test_what_a_server_adds_of_its_own_goes_back():
-    """Reasoning in pieces, lists of details, and what hangs on a call."""
+async def test_fields_that_a_server_adds_go_back_to_it():
+    """They are reasoning in pieces, lists of details, and fields of a call."""
     call = {"index": 0, "id": "a", "type": "function", "function": {"name": "one", "arguments": "{}"}}
     events = [
         chunk({"role": "assistant", "reasoning": "Hm", "reasoning_details": [{"text": "Hm"}]}),
@@ -235,8 +235,8 @@ async def test_generated_id_belongs_to_no_other_call():
 # Anthropic
 
 
-async def test_what_the_server_did_by_itself_goes_back_to_anthropic():
-    """Blocks that the library does not know, and citations, are kept as they came."""
+async def test_server_tool_blocks_go_back_to_anthropic():
+    """Blocks that the library does not know, and citations, are kept unchanged."""
     events = [
         {"type": "message_start", "message": {"id": "m", "model": "c", "usage": {"input_tokens": 1}}},
         {"type": "something_new"},
@@ -283,7 +283,7 @@ async def test_input_that_comes_with_the_start_of_a_block_is_taken():
 
 
 @pytest.mark.parametrize("partial", ["", "[1]"], ids=["none", "list"])
-async def test_input_that_is_no_object_is_passed_on(partial):
+async def test_input_that_is_not_an_object_is_passed_on(partial):
     """None at all is an empty object; a list is for the dispatcher to refuse."""
     call = {"type": "tool_use", "id": "a", "name": "one", "input": {}}
     events = [
@@ -345,15 +345,13 @@ async def test_a_refusal_in_a_response_is_its_text():
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-async def test_a_prompt_that_was_blocked_is_a_refusal(is_stream):
-    """There is no candidate then."""
+async def test_a_blocked_prompt_is_a_refusal(is_stream):
     body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
     reply = (await stream_reply("gemini", body))[1] if is_stream else await whole("gemini", body)
     assert (reply.stop, reply.message.text, reply.usage.input_tokens) == ("refusal", "", 4)
 
 
-async def test_a_candidate_without_content_says_nothing():
-    """As after a filter."""
+async def test_a_candidate_without_content_is_an_empty_refusal():
     reply = await whole("gemini", {"candidates": [{"finishReason": "SAFETY"}]})
     assert (reply.stop, reply.message) == ("refusal", AssistantMessage())
 
@@ -383,7 +381,7 @@ async def test_parts_of_one_kind_are_joined_and_others_kept():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [["ping"], {"ping": 1}], ids=["list", "object"])
-async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(name, kind):
+async def test_an_event_whose_type_is_not_text_is_an_answer_of_no_known_shape(name, kind):
     """A type that cannot be hashed raised `TypeError`."""
     with pytest.raises(ProviderFailure):
         await stream_reply(name, {"type": kind, "choices": 5, "candidates": 5})
@@ -398,7 +396,7 @@ async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(nam
         ("gemini", {"candidates": "text"}),
     ],
 )
-async def test_an_answer_whose_list_is_no_list_is_a_provider_failure(name, body):
+async def test_an_answer_whose_list_is_not_a_list_is_a_provider_failure(name, body):
     """The error of the formats, which know no providers, came out as it was."""
     with pytest.raises(ProviderFailure) as failed:
         await whole(name, body)

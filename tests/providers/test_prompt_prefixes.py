@@ -121,7 +121,7 @@ def test_the_lifetime_of_the_cache_is_that_of_every_mark():
     ],
     ids=["anthropic", "bedrock"],
 )
-def test_without_a_cache_nothing_is_marked(build):
+def test_no_part_is_marked_for_the_cache_if_the_cache_is_off(build):
     body = body_of(build(cache=False), hello(system=SYSTEM, catalog=catalog()))
     assert find_marks(body) == []
     with pytest.raises(ValueError, match='cache: expected True, False, "5m" or "1h"'):
@@ -160,7 +160,7 @@ def test_a_thought_is_not_marked():
     assert [bool(find_marks(block)) for block in body["messages"][1]["content"]] == [True, False]
 
 
-def test_a_mark_of_the_callers_own_has_to_be_given_as_the_argument():
+def test_a_cache_mark_of_the_caller_has_to_be_given_as_the_argument():
     with pytest.raises(ValueError, match="`options` cannot hold cache_control"):
         build_provider("anthropic", options={"cache_control": {"type": "ephemeral"}})
 
@@ -255,7 +255,7 @@ def test_a_search_that_was_written_as_a_function_is_answered_as_one():
     assert [tool.get("name", tool["type"]) for tool in body["tools"]][-2:] == ["forecast", "tool_search"]
 
 
-def test_what_a_search_says_besides_is_a_text():
+def test_notes_of_a_search_are_sent_as_text():
     """Names that were not loaded, and notes, have no place in a reference."""
     search = build_search("forecast", further={"measure_1": "Measure the weather"}, note="look closer")
     body = body_of(build_provider("anthropic", api_key="k"), build_search_request(*search, loaded=["forecast"]))
@@ -264,8 +264,8 @@ def test_what_a_search_says_besides_is_a_text():
     assert "look closer" in text
 
 
-def test_without_our_search_deferred_tools_are_not_sent():
-    """The request is what it was before: nothing could refer to them."""
+def test_deferred_tools_are_not_sent_without_our_search():
+    """No result could refer to them."""
     request = Request(messages=(UserMessage.of("Go."),), catalog=build_catalog())
     assert len(body_of(build_provider("anthropic", api_key="k"), request)["tools"]) == 3
 

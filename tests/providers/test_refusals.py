@@ -19,7 +19,6 @@ STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streame
 @each_provider
 @STREAM
 async def test_a_refusal_is_not_tried_again(name, stream):
-    """It would be refused again."""
     body = {"error": {"type": "not_found_error", "code": "model_not_found", "message": "no such model"}}
     async with serving(Answer(404, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=f"knows no model '{provider.model}'.*no such model") as failed:
@@ -29,8 +28,8 @@ async def test_a_refusal_is_not_tried_again(name, stream):
 
 
 @each_provider
-async def test_a_refused_schema_names_the_tool_by_its_own_name(name):
-    """The message has the catalog's name, not the name on the wire."""
+async def test_the_error_for_a_refused_schema_names_the_tool_as_the_catalog_does(name):
+    """The name on the wire may be another one."""
     place = "tools[0].function_declarations[0].x" if name == "gemini" else "tools.0.custom.input_schema"
     body = {"error": {"message": f"{place}: bad"}}
     async with serving(Answer(400, body)) as stub, build_provider(name, stub) as provider:
@@ -50,7 +49,7 @@ async def test_a_redirect_is_not_followed(name):
 
 @each_provider
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b"{}", b'{"choices": 5}', b"nul"], ids=repr)
-async def test_an_answer_that_is_none_is_refused(name, body):
+async def test_an_answer_that_is_not_one_of_a_model_is_refused(name, body):
     """A page, a list, an object of no known shape: the server that answers is not a model."""
     async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError, match="no JSON object|no known shape|no `|is no |a page for people"):

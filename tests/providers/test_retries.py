@@ -20,8 +20,8 @@ BUSY = {"error": {"type": "overloaded_error", "message": "busy", "code": 503}}
 
 @each_provider
 @STREAM
-async def test_what_passes_is_tried_again(name, stream):
-    """An overloaded server, a door that was slammed, then an answer; the waits are those of the policy."""
+async def test_a_failure_that_may_pass_is_tried_again(name, stream):
+    """The server is overloaded, then resets the connection, and then answers. The waits are those of the policy."""
     slept = []
     async with (
         serving(Answer(529, BUSY), Reset(), Turn(text="Hi")) as stub,
@@ -57,8 +57,8 @@ async def test_the_wait_that_was_asked_for_is_kept(name, headers, seconds, strea
 
 @each_provider
 @STREAM
-async def test_in_the_end_the_caller_is_told(name, stream):
-    """How often it was tried, and what it was; the last failure is the cause."""
+async def test_the_error_after_the_last_attempt_has_their_number_and_the_failure(name, stream):
+    """The last failure is the cause."""
     async with serving(*[Answer(503, BUSY)] * 3) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="busy.*3 attempts were made") as failed:
             await ask(provider, hello(), stream=stream)
@@ -93,8 +93,7 @@ async def test_a_server_that_says_so_is_not_asked_again():
 
 @each_provider
 @STREAM
-async def test_refused_connection_is_an_error_with_the_address(name, stream):
-    """After trying again."""
+async def test_a_connection_that_is_refused_three_times_is_an_error_with_the_address(name, stream):
     async with serving() as stub:
         pass
     slept = []

@@ -44,8 +44,7 @@ async def test_calls_without_an_id_get_one():
     assert ids == ["call_1", "mine", "call_3"]
 
 
-async def test_an_exception_is_raised():
-    """As a real provider would."""
+async def test_an_exception_in_the_script_is_raised():
     scripted = ScriptedProvider([ProviderError("overloaded"), "better"])
     with pytest.raises(ProviderError, match="overloaded"):
         await scripted.reply(hello())
@@ -86,8 +85,8 @@ async def test_words_of_a_stream_are_the_text(text):
     assert "".join(event.text for event in events[:-1]) == text == events[-1].message.text
 
 
-async def test_what_was_asked_is_kept_as_it_was():
-    """What happens to the conversation, the catalog or the session later does not show."""
+async def test_a_recorded_request_does_not_change_later():
+    """Later changes of the conversation, the catalog or the session do not show in it."""
     tools, session = catalog(), Session()
 
     @tools.tool(defer=True)
@@ -142,15 +141,22 @@ WRONG_ITEMS = [
 
 
 @pytest.mark.parametrize(("item", "message"), WRONG_ITEMS)
-async def test_an_item_that_is_no_reply_is_refused_with_its_number(item, message):
-    """Before anything has run, if the script is a list; where it is reached, if it is not."""
+def test_an_item_of_a_list_that_is_not_a_reply_is_refused_with_its_number(item, message):
     with pytest.raises(TypeError, match=re.escape(message)):
         ScriptedProvider(["fine", item])
-    for late in (iter(["fine", item]), ["fine", lambda request: item]):
-        scripted = ScriptedProvider(late)
+
+
+@pytest.mark.parametrize(("item", "message"), WRONG_ITEMS)
+@pytest.mark.parametrize(
+    "build_script",
+    [lambda item: iter(["fine", item]), lambda item: ["fine", lambda request: item]],
+    ids=["iterator", "function"],
+)
+async def test_a_later_item_that_is_not_a_reply_is_refused_when_it_is_reached(build_script, item, message):
+    scripted = ScriptedProvider(build_script(item))
+    await scripted.reply(hello())
+    with pytest.raises(TypeError, match=re.escape(message)):
         await scripted.reply(hello())
-        with pytest.raises(TypeError, match=re.escape(message)):
-            await scripted.reply(hello())
 
 
 async def test_a_function_gets_the_request_that_is_recorded():
@@ -203,7 +209,7 @@ async def test_a_script_in_a_file_goes_on_with_a_conversation(tmp_path):
         ("[" * 100_000, "recursion"),
     ],
 )
-def test_a_file_that_is_no_script_is_named_with_the_reason(tmp_path, text, message):
+def test_a_file_that_is_not_a_script_is_named_with_the_reason(tmp_path, text, message):
     path = tmp_path / "answers.json"
     if text is not None:
         path.write_bytes(text.encode("latin-1"))

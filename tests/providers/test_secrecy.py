@@ -37,8 +37,8 @@ def no_keys(monkeypatch):
 
 @each_provider
 @STREAM
-async def test_a_missing_key_names_the_variable(name, stream):
-    """Before anything is sent."""
+async def test_the_error_for_a_missing_key_names_the_variable(name, stream):
+    """No request is sent."""
     with pytest.raises(ProviderFailure, match=VARIABLES[name]) as missing:
         await ask(build_provider(name), hello(), stream=stream)
     assert missing.value.why == "key"
@@ -66,7 +66,7 @@ async def test_a_key_of_the_environment_is_read_when_it_is_needed(name, monkeypa
 
 
 @each_provider
-def test_the_own_address_may_be_given_too(name, monkeypatch):
+def test_the_usual_address_may_be_given_explicitly(name, monkeypatch):
     """The host decides, and the connection has to be encrypted."""
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)
@@ -125,7 +125,7 @@ async def test_a_key_is_never_shown(name, step, stream, caplog):
 
 
 @each_provider
-def test_a_provider_is_not_pickled(name):
-    """A key would go along."""
+def test_a_provider_cannot_be_pickled(name):
+    """The key would go along."""
     with pytest.raises(TypeError, match="holds a key and connections"):
         pickle.dumps(build_provider(name, api_key=KEY))

@@ -93,8 +93,8 @@ def build_offer(name: str) -> Catalog | None:
 
 @every_service
 @both_ways
-async def test_a_service_is_sent_its_own_form_of_a_request(name, stream):
-    """To its address; what it refuses is left out."""
+async def test_a_service_gets_the_form_of_request_that_it_accepts(name, stream):
+    """The request goes to its address, without the options that it refuses."""
     service, recording = SERVICES[name], Recording(name, max_tokens=50)
     await ask(recording.provider, hello(system="Be brief.", catalog=build_offer(name)), stream=stream)
     assert str(recording.requests[0].url) == f"{service.find_address()}/chat/completions"
@@ -186,16 +186,17 @@ def test_an_address_that_is_missing_names_the_variable(name, monkeypatch):
         create_provider(f"{name}:m")
 
 
-async def test_strict_schemas_are_left_out_where_there_are_none(caplog):
+@pytest.mark.parametrize(
+    ("name", "has_strict", "notes"),
+    [("fireworks", False, ["fireworks: it has no strict schemas; `strict` is left out"]), ("groq", True, [])],
+)
+async def test_strict_schemas_are_left_out_if_a_service_has_none(caplog, name, has_strict, notes):
     """The log says so."""
     caplog.set_level(logging.INFO, logger="toolkit")
-    for name in ("fireworks", "groq"):
-        recording = Recording(name, strict=True)
-        await recording.provider.reply(hello(catalog=catalog()))
-        assert ("strict" in str(recording.body["tools"])) == (name == "groq")
-    assert [record.getMessage() for record in caplog.records if "no strict" in record.getMessage()] == [
-        "fireworks: it has no strict schemas; `strict` is left out"
-    ]
+    recording = Recording(name, strict=True)
+    await recording.provider.reply(hello(catalog=catalog()))
+    assert ("strict" in str(recording.body["tools"])) is has_strict
+    assert [record.getMessage() for record in caplog.records if "no strict" in record.getMessage()] == notes
 
 
 async def test_tools_are_refused_before_they_are_sent_where_they_cannot_be_called():

@@ -61,8 +61,8 @@ def test_a_gemini_model_cannot_change_the_address(model):
         ("tunedModels/y", "/v1/tunedModels/y:generateContent"),
     ],
 )
-def test_a_gemini_model_is_found_under_its_path(model, path):
-    """Plain names are models."""
+def test_a_gemini_model_has_the_path_of_its_name(model, path):
+    """A plain name is that of a model."""
     assert build_provider("gemini", model=model)._path(stream=False) == path
 
 
@@ -91,7 +91,7 @@ async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
     assert slept == []
 
 
-async def test_a_request_that_is_no_json_is_refused_before_it_is_sent():
+async def test_a_request_that_is_not_json_is_refused_before_it_is_sent():
     """It names what cannot be written."""
     async with serving() as stub, build_provider("openai", stub, options={"seed": float("nan")}) as provider:
         with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
@@ -99,8 +99,8 @@ async def test_a_request_that_is_no_json_is_refused_before_it_is_sent():
     assert stub.heard == []
 
 
-async def test_half_a_letter_is_sent_as_a_question_mark():
-    """No provider takes it."""
+async def test_half_a_surrogate_pair_is_sent_as_a_question_mark():
+    """Every provider refuses it."""
     async with serving(Turn(text="Hi")) as stub, build_provider("openai", stub) as provider:
         await provider.reply(hello(system="a\ud83dz"))
     assert stub.heard[0].body["messages"][0]["content"] == "a?z"
@@ -120,8 +120,7 @@ def test_a_provider_may_be_used_in_one_loop_after_another():
     assert [asyncio.run(once()) for _ in range(2)] == ["Hi", "Hi"]
 
 
-async def test_what_cannot_be_strict_is_told_once(caplog):
-    """A note of the format is logged, not with every turn."""
+async def test_a_tool_that_cannot_be_strict_is_logged_once(caplog):
     caplog.set_level(logging.INFO, logger="toolkit")
     tools = catalog()
 
@@ -137,7 +136,7 @@ async def test_what_cannot_be_strict_is_told_once(caplog):
     assert notes[0].startswith("openai: `anything`: not strict")
 
 
-async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, monkeypatch):
+async def test_the_number_of_remembered_notes_is_bounded(caplog, monkeypatch):
     """Tools that come and go would fill the memory with them."""
     monkeypatch.setattr("toolkit.providers.remote._MAX_NOTED", 2)
     caplog.set_level(logging.INFO, logger="toolkit")
@@ -172,7 +171,7 @@ def test_a_gemini_address_may_have_a_version():
     )
 
 
-def test_nothing_slow_is_loaded_before_the_first_request():
+def test_no_slow_module_is_loaded_before_the_first_request():
     """Making a provider costs no import of httpx, let alone of an SDK."""
     code = (
         "import sys; from toolkit.providers import AnthropicProvider, GeminiProvider, OpenAIProvider;"

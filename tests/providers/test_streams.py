@@ -40,8 +40,8 @@ turns = st.builds(Turn, text=texts, calls=calls, thought=texts)
     between=st.sampled_from(["", ": keep-alive\n\n", "\n"]),
     cuts=st.lists(st.integers(0, 3000), max_size=12),
 )
-async def test_where_a_stream_is_cut_makes_no_difference(name, turn, line_end, between, cuts):
-    """Within a letter, a line end, a name: the answer is the one that comes as a whole, and so is what was shown."""
+async def test_a_streamed_answer_is_the_same_however_the_stream_is_cut(name, turn, line_end, between, cuts):
+    """It equals the answer that comes as a whole, and so does the text that was shown."""
 
     def split(stream):
         places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
@@ -96,8 +96,8 @@ STOPS = [
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("name", "server_stop", "stop"), STOPS)
-async def test_why_it_stopped_is_said_in_our_words(name, server_stop, stop, stream):
-    """The same in every protocol; an unknown word is the reason `other`."""
+async def test_the_reason_of_the_end_is_the_same_in_every_protocol(name, server_stop, stop, stream):
+    """An unknown word is the reason `other`."""
     async with serving(Turn(text="Hi", stop=server_stop)) as stub, build_provider(name, stub) as provider:
         _, reply = await ask(provider, hello(), stream=stream)
     assert reply.stop == stop
@@ -127,7 +127,7 @@ async def test_arguments_that_were_cut_are_passed_on_as_text(name):
 
 @each_provider
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_every_call_of_a_turn_has_an_id_of_its_own(name, stream):
+async def test_every_call_of_a_turn_has_a_different_id(name, stream):
     """Gemini gives none, and some servers the same to all."""
     ids = ["", ""] if name in ("gemini", "openai") else ["same", "same"]
     turn = Turn(calls=tuple(ToolCall("now", {"n": number}, key) for number, key in enumerate(ids)))
@@ -161,8 +161,7 @@ async def test_an_error_before_anything_was_shown_is_tried_again_if_it_passes(na
 
 
 @each_provider
-async def test_an_error_in_a_stream_that_does_not_pass_is_told(name):
-    """In the provider's words."""
+async def test_a_permanent_error_in_a_stream_is_raised_with_its_message(name):
     error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "too long"}
     async with serving(build_error_answer(name, error)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="too long") as failed:
@@ -240,7 +239,6 @@ async def test_events_of_any_length_are_bounded():
 
 
 async def test_a_stream_without_end_is_bounded():
-    """Nor can many."""
     answer = Answer(200, (b": " + b"x" * 1_000_000 + b"\n\n") * 70, {"Content-Type": "text/event-stream"})
     async with serving(answer) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure, match="more than 67,108,864 bytes"):
@@ -317,8 +315,8 @@ async def test_a_server_that_refuses_to_stream_is_asked_for_the_whole_answer(nam
 
 
 @each_provider
-async def test_a_refusal_that_was_not_about_the_stream_is_told_and_streams_go_on(name):
-    """The refusal without a stream is the one that is raised."""
+async def test_a_refusal_that_is_not_about_streaming_leaves_streaming_on(name):
+    """The error is that of the request without a stream."""
     refusals = Answer(400, {"error": {"message": "bad stream of words"}}), Answer(400, {"error": {"message": "no"}})
     async with serving(*refusals, Turn(text="Noon.")) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="refused the request .400.: no"):
@@ -343,7 +341,7 @@ async def test_a_whole_answer_that_is_an_error_stays_one(name):
 @pytest.mark.parametrize(
     ("body", "problem"), [({"some": "answer"}, "an answer of no known shape"), ([1], "what is no JSON object")]
 )
-async def test_a_body_that_is_neither_an_answer_nor_a_stream_is_named(name, body, problem):
+async def test_a_body_that_is_not_an_answer_and_not_a_stream_is_an_error(name, body, problem):
     async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=problem) as failed:
             await ask(provider, hello(), stream=True)

@@ -67,8 +67,7 @@ def form_in(name: str, body: dict[str, Any]) -> dict[str, Any]:
 
 @each_provider
 @pytest.mark.parametrize("stream", [False, True])
-def test_the_form_is_sent_in_the_providers_own_field(name, stream):
-    """A typed final answer ... by a tool call or the provider's own structured output."""
+def test_the_schema_of_an_answer_is_sent_in_the_field_of_the_provider(name, stream):
     request = Request(messages=(UserMessage.of("?"),), catalog=catalog(), output=FORM)
     body = dict(build_provider(name, api_key="key")._build_outgoing(request, stream=stream).body)
     schema = form_in(name, body)

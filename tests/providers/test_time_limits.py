@@ -98,7 +98,7 @@ OPENING = {"anthropic": [IDLE_EVENTS["anthropic"][1]]}
     [(name, event) for name in NAMES for event in ODD_EVENTS + IDLE_EVENTS[name]],
     ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else value,
 )
-async def test_an_event_that_adds_nothing_to_the_answer_is_no_progress(name, event):
+async def test_an_event_that_adds_nothing_to_the_answer_is_not_progress(name, event):
     """The same event may count once, when it begins a part of the answer."""
     clock = Clock()
     opening = map(line, OPENING.get(name, []))
@@ -111,7 +111,7 @@ async def test_an_event_that_adds_nothing_to_the_answer_is_no_progress(name, eve
 
 @each_provider
 @pytest.mark.parametrize("chunk", [b": still here\n", b"\n", b"\r\n", b"x", b"data: x", b"event: message\n"])
-async def test_bytes_that_complete_no_event_are_no_progress(name, chunk):
+async def test_bytes_that_complete_no_event_are_not_progress(name, chunk):
     clock = Clock()
     provider = build_timed_provider(name, itertools.repeat(chunk), clock=clock)
     with pytest.raises(ProviderFailure, match=r"sent no part of an answer for 10 s"):

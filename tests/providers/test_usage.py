@@ -33,8 +33,8 @@ def test_each_token_has_its_price():
     assert usage.cost(PRICE) == Decimal("1.2") + Decimal("1.5") + Decimal("0.12") + Decimal("0.75")
 
 
-def test_what_has_no_price_of_its_own_costs_what_input_costs():
-    """So a table may be as short as the provider's page."""
+def test_cached_tokens_without_a_price_cost_as_much_as_input():
+    """So a table may be as short as the page of the provider."""
     usage = Usage(input_tokens=1_000_000, cached_tokens=300_000, cache_write_tokens=300_000)
     assert usage.cost(Price(input=2, output=4)) == 2
 
@@ -74,8 +74,7 @@ def test_a_price_is_a_number(bad):
 
 
 @pytest.mark.parametrize("data", [None, [], {"input_tokens": -1}, {"input_tokens": True}, {"tokens": 1}])
-def test_what_is_no_usage_is_refused(data):
-    """It comes out of a file."""
+def test_malformed_usage_data_is_refused(data):
     with pytest.raises(ValueError, match="not a usage"):
         Usage.from_json(data)
 

@@ -68,8 +68,7 @@ async def test_each_request_has_a_token_that_is_valid():
         ("europe-west4", "europe-west4-aiplatform.googleapis.com"),
     ],
 )
-async def test_a_location_has_servers_of_its_own(location, host, monkeypatch):
-    """These are the addresses of Google's own client."""
+async def test_the_server_of_a_location_is_that_of_googles_client(location, host, monkeypatch):
     monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", location)
     requests = []
     await record(requests, api_key=GoogleKey(credentials=Credentials())).reply(hello())
@@ -113,7 +112,7 @@ async def test_another_address_gets_no_token():
     ("option", "variable"), [("project", "GOOGLE_CLOUD_PROJECT"), ("location", "GOOGLE_CLOUD_LOCATION")]
 )
 @pytest.mark.parametrize("value", ["../x", "a/b", "A B"])
-def test_what_is_part_of_the_address_cannot_change_it(option, variable, value):
+def test_an_option_that_would_change_the_address_is_refused(option, variable, value):
     with pytest.raises(ValueError, match=f"set {variable}, or give {option}="):
         VertexProvider("gemini-3-pro", **{option: value})
 

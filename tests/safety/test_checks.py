@@ -140,8 +140,7 @@ def test_both_ways_to_read_two_dots_are_held_against_the_patterns(app):
 # Folders.
 
 
-def test_without_folders_it_is_the_current_one(app, monkeypatch):
-    """The one at the time of making."""
+def test_the_default_folder_is_the_current_one_at_construction(app, monkeypatch):
     monkeypatch.chdir(app)
     checks = SafetyChecks()
     monkeypatch.chdir("/")
@@ -196,15 +195,14 @@ def test_a_pattern_from_the_root_of_the_disk_may_have_stars(app, tmp_path):
     assert collect_findings(checks, Writes("a.db-wal")) == [PROTECTED]
 
 
-def test_a_built_in_pattern_is_lifted_by_its_text(app):
-    """That one, and no other."""
+def test_unprotected_lifts_only_the_named_built_in_pattern(app):
     checks = SafetyChecks([app], unprotected=[".env", "*.pem"])
     assert collect_findings(checks, Reads(".env"), Writes("server.pem")) == []
     assert collect_findings(checks, Reads(".env.local"), Reads("server.key")) == [PROTECTED] * 2
 
 
 @pytest.mark.parametrize("where", ["XDG_CONFIG_HOME", "HOME"])
-def test_the_users_own_configuration_of_toolkit_is_not_written(app, monkeypatch, where):
+def test_the_users_configuration_of_toolkit_is_not_written(app, monkeypatch, where):
     """Wherever the user keeps it, by way of a link as well."""
     (app / "settings/toolkit").mkdir(parents=True)
     (app / ".config").symlink_to("settings")
@@ -309,7 +307,7 @@ def test_a_check_lifts_nothing(app):
 
 
 @pytest.mark.parametrize("access", [None, "notes.txt", 3])
-def test_what_is_no_access_refuses(app, access):
+def test_a_value_that_is_not_an_access_is_denied(app, access):
     """A preflight may return anything."""
     assert {finding.word for finding in SafetyChecks([app]).judge([access])} == {"deny"}
 
@@ -321,8 +319,7 @@ class Odd(os.PathLike):
         return b".env"
 
 
-def test_a_path_in_bytes_is_judged_by_what_it_says(app):
-    """It names the same file."""
+def test_a_path_in_bytes_is_judged_by_its_text(app):
     assert collect_findings(SafetyChecks([app]), Reads(Odd())) == [PROTECTED]
 
 
@@ -367,7 +364,7 @@ def test_any_text_can_be_judged(tmp_path_factory, text, kind):
     assert {finding.word for finding in checks.judge([kind(text)])} <= {"ask", "deny"}
 
 
-def test_nothing_optional_is_loaded_to_judge_a_path():
+def test_judging_a_path_loads_no_optional_module():
     """tree-sitter is an extra, and only commands need it."""
     script = (
         "import sys; from toolkit.safety import SafetyChecks; from toolkit.access import Reads\n"
@@ -423,8 +420,7 @@ def test_strict_checks_refuse_in_every_mode(tmp_path, mode, command):
 
 
 @pytest.mark.parametrize("command", ["sudo ls", "rm -rf /tmp"])
-def test_what_a_check_only_asks_about_runs_in_mode_bypass(tmp_path, command):
-    """In mode `bypass`, `sudo` and `rm -rf /tmp` run: say so where the mode is documented."""
+def test_a_command_that_a_check_asks_about_runs_in_mode_bypass(tmp_path, command):
     ran = []
     catalog = Catalog()
 
@@ -436,10 +432,12 @@ def test_what_a_check_only_asks_about_runs_in_mode_bypass(tmp_path, command):
     lenient = Dispatcher(catalog, permissions=Permissions("bypass"), safety=SafetyChecks([tmp_path]))
     assert lenient.call_sync("bash", {"command": command}).kind == "ok"
     assert ran == [command]
-    pages = Path(__file__).parents[2] / "docs"
-    for page in ("permissions.md", "safety.md"):
-        text = (pages / page).read_text("utf-8")
-        assert re.search(r"bypass.*\n?.*sudo.*rm -rf /tmp.*run", text)
+
+
+@pytest.mark.parametrize("page", ["permissions.md", "safety.md"])
+def test_the_pages_say_that_such_commands_run_in_mode_bypass(page):
+    text = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
+    assert re.search(r"bypass.*\n?.*sudo.*rm -rf /tmp.*run", text)
 
 
 @given(st.lists(st.sampled_from(["ls", "sudo ls", "rm -rf /tmp", "git push --force", "rm -rf /"]), max_size=4))

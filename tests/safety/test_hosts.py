@@ -108,8 +108,7 @@ def test_an_address_that_readers_could_disagree_on_is_refused(url):
     assert len(finding.reason) < 500
 
 
-def test_a_host_in_other_letters_is_told_how_to_be_written():
-    """The remedy is in the message."""
+def test_the_refusal_of_a_host_with_other_letters_has_its_ascii_form():
     assert "xn--mnchen-3ya.de" in check_url("http://m\u00fcnchen.de/").reason
 
 
@@ -213,8 +212,7 @@ def test_every_spelling_of_a_private_address_is_refused(host):
         ("[2002:a9fe:a9fe::1]", "metadata"),
     ],
 )
-def test_what_is_never_reached_cannot_be_allowed_either(host, reason):
-    """An application that tries is told at once."""
+def test_a_host_that_is_never_reached_cannot_be_allowed(host, reason):
     assert reason in check_url(f"http://{host}/").reason
     with pytest.raises(ValueError, match="cannot be allowed"):
         AllowedHosts([host])
@@ -252,8 +250,8 @@ def test_what_is_never_reached_cannot_be_allowed_either(host, reason):
         ("db", "private network"),
     ],
 )
-def test_what_is_private_is_reached_only_if_it_is_allowed(host, words):
-    """The reason names the remedy."""
+def test_a_private_host_is_reached_only_if_it_is_allowed(host, words):
+    """The reason names the option."""
     reason = check_url(f"http://{host}/").reason
     assert words in reason
     assert "allowed_hosts" in reason
@@ -300,8 +298,7 @@ def test_an_allowed_host_is_that_host_and_port(allowed, url, is_reached):
 @pytest.mark.parametrize(
     "host", ["", "http://localhost", "localhost/x", "*", "*.", "a@b", "local host", "x:0", "127.1", "[::1%eth0]"]
 )
-def test_an_allowed_host_that_is_none_is_refused(host):
-    """With its text and an example."""
+def test_an_invalid_allowed_host_is_refused_with_an_example(host):
     with pytest.raises(ValueError, match="allowed_hosts.*localhost:8080"):
         AllowedHosts([host])
 
@@ -313,28 +310,26 @@ def test_one_allowed_host_where_a_list_is_wanted_is_refused():
 
 
 @given(st.ip_addresses())
-def test_an_address_is_judged_alike_in_an_url_and_looked_up(address):
-    """A connection asks the same question about the addresses of a name."""
+def test_an_address_in_a_url_has_the_same_verdict_as_a_resolved_one(address):
     host = f"[{address}]" if address.version == 6 else str(address)
     assert (check_url(f"http://{host}/") is None) is (unreachable(address) is None)
 
 
 @pytest.mark.parametrize("host", ["2002:808:808::1", "2002:b00::", "2002:101:101::1"])
 def test_6to4_is_not_reached_on_any_version_of_python(host):
-    """Also if the address that it carries is public; an application that has such a network can allow it."""
+    """This holds also if the address that it carries is public; an application that has such a network can allow it."""
     assert unreachable(ipaddress.ip_address(host)) == "an address of the abandoned 6to4"
     assert check_url(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
 
 
 @pytest.mark.parametrize(("host", "reason"), [("2002:7f00:1::1", "loopback"), ("2002:a00:1::1", "private")])
-def test_6to4_is_told_by_the_address_that_it_carries(host, reason):
+def test_a_6to4_address_is_judged_by_the_address_inside(host, reason):
     """That is where it would lead."""
     assert reason in unreachable(ipaddress.ip_address(host))
 
 
 @given(st.ip_addresses())
-def test_nothing_is_reached_that_the_standard_library_calls_local(address):
-    """Our tables are at least as strict."""
+def test_every_address_that_the_standard_library_calls_local_is_unreachable(address):
     inner = getattr(address, "ipv4_mapped", None) or address
     if inner.is_private or inner.is_loopback or inner.is_link_local or inner.is_multicast or inner.is_unspecified:
         assert unreachable(address)

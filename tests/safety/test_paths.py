@@ -96,8 +96,7 @@ OF_A_PROCESS = """
 
 @pytest.mark.parametrize("access", ["read", "write"])
 @pytest.mark.parametrize("path", [path for path in INSIDE.split() if path not in {".", "self"}])
-def test_a_path_that_leads_inside_is_let_through(folders, path, access):
-    """Whether it exists or not."""
+def test_a_path_that_leads_inside_is_allowed(folders, path, access):
     assert explain_refusal(folders, path, access) is None
 
 
@@ -114,8 +113,8 @@ def test_the_same_path_written_in_full_is_the_same(folders, disk, path):
 
 
 @pytest.mark.parametrize("path", NO_PATH, ids=lambda path: ascii(path)[:30])
-def test_what_cannot_be_a_path_is_found_and_not_raised(folders, disk, path):
-    """It is a finding like any other, and short."""
+def test_a_text_that_cannot_be_a_path_is_a_finding(folders, disk, path):
+    """The reason is short, and `resolve_path` raises an error."""
     reason = explain_refusal(folders, path, "read")
     assert reason
     assert len(reason) < 400
@@ -130,8 +129,7 @@ def test_links_that_every_process_has_for_itself_are_not_followed(folders, path)
     assert "every process" in explain_refusal(folders, path, "read")
 
 
-def test_a_path_that_is_not_text_is_found(folders):
-    """A path in bytes, say."""
+def test_a_path_in_bytes_is_a_finding(folders):
     assert "text" in explain_refusal(folders, b"notes.txt", "read")
 
 
@@ -163,7 +161,7 @@ def test_every_name_on_the_way_is_known(folders, disk):
     }
 
 
-def test_a_link_that_changes_is_followed_anew(tmp_path):
+def test_a_link_that_changes_is_followed_again(tmp_path):
     """Nothing is remembered from one judgement to the next."""
     (tmp_path / "app/src").mkdir(parents=True)
     folders = Folders([tmp_path / "app"])
@@ -183,8 +181,8 @@ def test_a_folder_made_after_the_checks_is_no_way_out(tmp_path):
     assert "outside" in explain_refusal(folders, "passwd", "read")
 
 
-def test_what_cannot_be_followed_is_found(tmp_path):
-    """A folder deeper than the longest path hides links from every look by path."""
+def test_a_path_that_is_too_deep_to_resolve_is_a_finding(tmp_path):
+    """A folder deeper than the longest path hides its links."""
     name = "d" * 200
     top = os.open(tmp_path, os.O_RDONLY)
     for _ in range(25):
@@ -225,8 +223,8 @@ def test_the_workspace_itself_is_not_written(folders, path):
         ("app-evil/x", False, False),
     ],
 )
-def test_of_folders_inside_one_another_the_innermost_counts(disk, path, reads, writes):
-    """A read-only folder may hold a writable one, and the other way round."""
+def test_the_innermost_of_nested_folders_counts(disk, path, reads, writes):
+    """A read-only folder may hold a writable one, and a writable folder a read-only one."""
     folders = Folders([disk / "app", disk / "app/vendor/lib"], read_only=[disk / "app/vendor", disk / "secret"])
     path = str(disk / path)
     assert (explain_refusal(folders, path, "read") is None, explain_refusal(folders, path, "write") is None) == (
@@ -291,13 +289,11 @@ def test_one_folder_where_a_list_is_wanted_is_refused(folder, option):
 
 
 @pytest.mark.parametrize("path", [path for path in (INSIDE + OUTSIDE).split() if "\\" not in path])
-def test_a_path_resolves_as_the_system_does(disk, path):
-    """Existing or not."""
+def test_a_path_resolves_as_the_system_resolves_it(disk, path):
     assert resolve_path(path, str(disk / "app")) == os.path.realpath(disk / "app" / path)
 
 
 def test_a_root_may_be_relative_or_a_link(disk, monkeypatch):
-    """It is resolved as well."""
     monkeypatch.chdir(disk)
     assert resolve_path("x", "app/inner") == f"{disk}/app/src/deep/x"
 
@@ -312,7 +308,7 @@ paths = st.builds(
 
 
 @given(path=paths, access=st.sampled_from(["read", "write"]), is_absolute=st.booleans())
-def test_nothing_is_let_through_that_the_system_finds_outside(disk, folders, path, access, is_absolute):
+def test_no_path_that_the_system_resolves_outside_is_allowed(disk, folders, path, access, is_absolute):
     """This holds for any dots and links, and for each way in which programs read the path."""
     path = f"{disk}/app/{path}" if is_absolute else path
     if explain_refusal(folders, path, access) is None:
@@ -323,7 +319,7 @@ def test_nothing_is_let_through_that_the_system_finds_outside(disk, folders, pat
 
 
 @given(path=paths)
-def test_what_exists_inside_is_let_through(disk, folders, path):
+def test_an_existing_path_inside_is_allowed(disk, folders, path):
     """The check is no obstacle to ordinary work."""
     written = os.path.join(disk / "app", path)
     places = {os.path.realpath(written), os.path.realpath(os.path.normpath(written))}

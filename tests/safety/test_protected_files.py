@@ -66,22 +66,20 @@ find_built_in_rule = ProtectedFiles(BUILT_IN).find_rule
 
 
 @pytest.mark.parametrize("path", SECRETS.split())
-def test_a_secret_is_neither_read_nor_written(path):
-    """A program that reads it could send it on."""
+def test_a_secret_is_not_read_and_not_written(path):
+    """A program that reads the secret could send it on."""
     assert find_built_in_rule(path, "read")
     assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", RUN_CODE.split())
 def test_a_file_that_makes_programs_run_code_is_read_and_not_written(path):
-    """Reading it does no harm."""
     assert find_built_in_rule(path, "read") is None
     assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", HARMLESS.split())
-def test_a_harmless_look_alike_is_left_alone(path):
-    """Part of a name is not the name."""
+def test_a_harmless_file_with_a_similar_name_is_not_protected(path):
     assert find_built_in_rule(path, "read") is None
     assert find_built_in_rule(path, "write") is None
 
@@ -146,13 +144,12 @@ def test_letters_that_meet_in_another_case_are_the_same(path):
 
 
 @pytest.mark.parametrize("path", [".ssh/\u2025/x", ".ssh/a\\..\\..\\x", ".ssh/.. /x"], ids=ascii)
-def test_what_merely_looks_like_two_dots_leads_nowhere(path):
-    """On some system it is a name like any other, and the file is in the folder."""
+def test_a_name_that_only_resembles_two_dots_does_not_leave_the_folder(path):
+    """On some system it is a name like any other."""
     assert find_built_in_rule(path, "read")
 
 
-def test_what_every_system_takes_for_two_dots_leads_up():
-    """The folder is left again."""
+def test_two_dots_leave_the_folder():
     assert find_built_in_rule(".ssh/../notes.txt", "read") is None
 
 

@@ -29,8 +29,8 @@ def content(path):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_nothing_of_the_kernel_can_be_written(name, tmp_path):
-    """Neither a setting of `/proc/sys` nor any other file of `/proc` that is not about a process."""
+def test_no_file_of_the_kernel_can_be_written(name, tmp_path):
+    """These are the settings of `/proc/sys`, and files of `/proc` that are not about a process."""
     script = """
         find /proc/sys /proc/irq /proc/bus /proc/fs -type f 2>/dev/null | while read -r path; do
             (: >> "$path") 2>/dev/null && echo "$path"
@@ -55,8 +55,8 @@ def test_the_program_for_crashes_stays_as_it_is(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_what_is_for_root_alone_is_not_read(name, tmp_path):
-    """Files about memory and timers; in bubblewrap also a few that every user may read, such as the list of keys."""
+def test_files_for_root_are_not_readable(name, tmp_path):
+    """They are about memory and timers. In bubblewrap a few that every user may read count, too, such as the list of keys."""
     paths = " ".join(path for path in list_masked_files() if name == "bubblewrap" or not os.stat(path).st_mode & 0o004)
     sandbox = level(Workspace(tmp_path), name)
     if name == "landlock" and os.geteuid() == 0:
@@ -145,7 +145,7 @@ def test_an_ordinary_users_commands_keep_their_user(monkeypatch):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_no_file_is_made_that_runs_as_its_owner(name, tmp_path):
+def test_a_command_cannot_create_a_setuid_file(name, tmp_path):
     """A copy of a shell that root owns would make every user of the machine root."""
     script = """
         cp /bin/sh shell && chmod 755 shell && echo ordinary
@@ -230,16 +230,16 @@ print(client.recv(9).decode())
 @pytest.mark.parametrize(
     "code", [POOL, PAIR, LOOPBACK], ids=["a pool of processes", "a pair of sockets", "a port of its own"]
 )
-def test_what_needs_no_unix_socket_with_a_path_works(code, tmp_path):
-    """Processes that talk to each other do so by pipes, pairs of sockets, and ports that nothing else reaches."""
+def test_a_program_without_unix_sockets_with_a_path_works(code, tmp_path):
+    """Its processes talk to each other by pipes, pairs of sockets, and ports that no other process reaches."""
     (tmp_path / "program.py").write_text(code)
     done = run(level(Workspace(tmp_path), "bubblewrap"), f"{sys.executable} -I program.py", cwd=tmp_path)
     assert done.stdout == "45\n", done.stderr
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
-def test_what_needs_one_says_so(is_allowed, tmp_path):
-    """A manager of Python's processes is refused its socket, unless unix sockets are allowed."""
+def test_a_program_that_needs_a_unix_socket_works_only_if_they_are_allowed(is_allowed, tmp_path):
+    """A manager of Python's processes is such a program."""
     (tmp_path / "program.py").write_text(MANAGER)
     sandbox = level(Workspace(tmp_path), "bubblewrap", local_sockets=is_allowed)
     done = run(sandbox, f"{sys.executable} -I program.py", cwd=tmp_path)

@@ -46,8 +46,8 @@ def test_a_command_runs_and_its_exit_code_comes_back(name, folder):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nothing_of_our_environment_gets_in(name, folder):
-    """A command finds the variables that were given, and those that its shell sets."""
+def test_a_command_gets_no_variable_of_our_environment(name, folder):
+    """It finds the variables that were given, and those that its shell sets."""
     os.environ["TOOLKIT_TEST_SECRET"] = "hidden"
     try:
         done = run(level(Workspace(folder), name), "env", cwd=folder, env={"GIVEN": "1"})
@@ -65,8 +65,8 @@ def test_the_workspace_can_be_written(real, folder):
     assert (folder / "src" / "moved").read_text() == "made\n"
 
 
-def test_nothing_outside_can_be_written(real, folder, tmp_path):
-    """A file beside the workspace is neither made nor changed nor removed."""
+def test_no_file_outside_can_be_written(real, folder, tmp_path):
+    """A file beside the workspace is not created, changed or removed."""
     beside = tmp_path / "beside"
     beside.write_text("as it was")
     done = run(
@@ -77,8 +77,8 @@ def test_nothing_outside_can_be_written(real, folder, tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["beside", "project"]
 
 
-def test_nothing_outside_can_be_read(real, folder, tmp_path):
-    """Neither files beside the workspace, nor through a link, nor the machine's secrets."""
+def test_no_file_outside_can_be_read(real, folder, tmp_path):
+    """The files are beside the workspace, behind a link, or secrets of the machine."""
     (tmp_path / "beside").write_text("outside")
     (folder / "link").symlink_to(tmp_path / "beside")
     done = run(
@@ -238,8 +238,8 @@ def test_no_privileges_are_left(real, folder):
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock", "limits"])
-def test_what_a_command_uses_is_bounded(name, folder):
-    """Too large a file, too much memory, too many open files: refused by the system."""
+def test_the_memory_and_files_of_a_command_are_bounded(name, folder):
+    """The system refuses a file that is too large, too much memory, and too many open files."""
     limits = Limits(file_bytes=1 << 16, memory_bytes=256 << 20, open_files=64, cpu_seconds=20)
     sandbox = level(Workspace(folder), name, limits=limits)
     assert run(sandbox, "head -c 100000 /dev/zero > src/big", cwd=folder).returncode != 0

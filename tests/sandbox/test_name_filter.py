@@ -31,7 +31,7 @@ def workspace(tmp_path_factory):
 @example(folder="/keys-open", names=["a"])
 @example(folder="/etc", names=["a"])
 @example(folder="/a", names=["\u212aeys", "key4.db", "x"])
-def test_nothing_protected_is_ruled_out(workspace, folder, names):
+def test_every_protected_name_is_suspect(workspace, folder, names):
     """This holds for any folder, any name and any other names beside it."""
     protected = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
     assert protected <= build_suspect_finder(workspace.protected_patterns, workspace.is_kept)(folder, names)
@@ -52,7 +52,6 @@ def test_ordinary_names_are_not_judged(workspace):
     assert len(paths) == 4
 
 
-def test_without_patterns_no_name_is_suspect():
-    """But for names that cannot be read in one way only."""
+def test_only_ambiguous_names_are_suspect_without_patterns():
     suspects = build_suspect_finder([], lambda path, access: False)
     assert suspects("/root", ["a", ".env", "b."]) == {"b."}

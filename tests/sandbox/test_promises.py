@@ -36,7 +36,7 @@ def test_the_table_says_what_is_measured(user, level):
 
 
 def test_every_attempt_of_the_probe_has_its_row():
-    """And there is a row for nothing else, but for the number of processes."""
+    """There is a row for nothing else, but for the number of processes."""
     assert list(ROWS) != []
     assert {*ROWS} == {*ATTEMPTS, "count"}
 

@@ -85,8 +85,8 @@ def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder)
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_where_secrets_appear_without_end_nothing_runs(name, folder):
-    """It is said, and not taken for the command's own failure."""
+def test_a_command_does_not_run_if_secrets_keep_appearing(name, folder):
+    """The report says so, and does not call it a failure of the command."""
     outcome, done = report(of_level(name, Busy(folder, most=1000)), "echo ran; cat new*/.env", cwd=folder)
     assert outcome["failure"].startswith("protected files keep appearing in the workspace")
     assert (done.returncode, done.stdout) == (125, "")
@@ -108,7 +108,7 @@ def save_anew(path, text):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_secret_that_is_saved_anew_before_the_start_is_hidden(name, folder):
+def test_a_secret_that_is_saved_again_before_the_start_is_hidden(name, folder):
     """The name is what counts, not the file that was found."""
     done = run(
         level(Workspace(folder), name),
@@ -126,7 +126,7 @@ def start_command(sandbox, script, cwd):
 
 
 @pytest.mark.parametrize("path", ["app/.env", ".git/config"])
-def test_a_command_is_ended_when_a_protected_file_is_saved_anew(folder, path):
+def test_a_command_is_ended_when_a_protected_file_is_saved_again(folder, path):
     """The kernel takes the cover away, so the command could read the secret, or change what makes programs run code."""
     sandbox = level(Workspace(folder), "bubblewrap")
     with start_command(sandbox, "echo ready; sleep 51.71; echo survived", folder) as process:
@@ -203,8 +203,8 @@ def test_a_command_is_ended_when_a_secret_is_removed(folder, act, place):
     assert running("53.71") == []
 
 
-def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
-    """What the command printed may be the secret."""
+def test_a_secret_that_is_removed_while_the_command_ends_is_reported(folder):
+    """The output of the command may be the secret."""
     sandbox = level(Workspace(folder), "bubblewrap")
     with start_command(sandbox, "echo ready; read go; exit 3", folder) as process:
         assert process.stdout.readline() == "ready\n"
@@ -227,15 +227,15 @@ def test_a_file_that_may_be_read_is_removed_without_harm(folder):
     assert (out, process.returncode) == ("survived\n", 0)
 
 
-def test_what_a_command_does_itself_does_not_end_it(folder):
-    """It makes and moves files beside what is covered, and folders with covered files in them."""
+def test_a_command_may_change_files_beside_covered_ones(folder):
+    """It may also move folders with covered files in them."""
     script = "echo x > app/new && mv app/new app/newer && mv app lib && mv lib app && mv .git/config x; cat app/.env; echo $?"
     done = run(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
     assert done.stdout == "1\n"
     assert done.returncode == 0
 
 
-def test_landlock_does_not_grant_what_is_saved_anew(folder):
+def test_landlock_does_not_grant_a_file_that_is_saved_again(folder):
     """It grants files and not names, so no command has to be ended."""
     sandbox = level(Workspace(folder), "landlock")
     with start_command(sandbox, "echo ready; read go; cat app/.env; echo survived", folder) as process:
@@ -256,8 +256,8 @@ def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
 
 
 @pytest.mark.long
-def test_as_many_as_it_takes_are_covered(tmp_path):
-    """Their options are too long for a command line."""
+def test_any_number_of_secrets_is_covered(tmp_path):
+    """The options for them are too long for a command line."""
     long = "x" * 200
     for number in range(600):
         (tmp_path / f"{long}{number}.pem").write_text("secret")
@@ -301,8 +301,7 @@ def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path
     assert done.stdout == "ran\n"
 
 
-def test_a_program_that_never_gets_ready_is_ended(tmp_path, folder):
-    """After its time."""
+def test_a_sandbox_program_that_is_not_ready_in_time_is_ended(tmp_path, folder):
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, "sleep 55.71"))
     request = sandbox.plan(["echo", "ran"], str(folder), None) | {"max_ready_seconds": 0.2, "starter_pid": os.getpid()}
     done = subprocess.run(launcher_command(request), capture_output=True, text=True, check=False)
@@ -340,7 +339,7 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
 
 
 @pytest.mark.parametrize("code", [1, 125, 127])
-def test_a_commands_own_failure_stays_its_own(folder, code):
+def test_a_failure_of_the_command_is_not_mistaken_for_one_of_the_sandbox(folder, code):
     """This holds for every message and every exit code."""
     outcome, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
     assert outcome == {"exit_code": code, "processes_left": 0}
@@ -354,8 +353,8 @@ def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
     assert done.stdout == ""
 
 
-def test_what_the_workspace_only_shows_is_not_written(folder):
-    """A sandbox for searching: the root is read, and nothing in it can be changed."""
+def test_a_read_only_sandbox_writes_nothing_in_the_workspace(folder):
+    """A sandbox for searching is read-only."""
     sandbox = bwrap(visible_files_of(Workspace(folder)), read_only=True)
     done = run(sandbox, "cat .git/config app/.env; echo x > new; echo x > app/new", cwd=folder)
     assert done.stdout == "[core]\n"
@@ -364,15 +363,14 @@ def test_what_the_workspace_only_shows_is_not_written(folder):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_what_a_command_leaves_running_is_ended_and_counted(name, folder):
-    """In a sandbox as outside; also what has left the session."""
+def test_processes_that_a_command_leaves_running_are_ended_and_counted(name, folder):
+    """A process that has left the session counts, too."""
     outcome, done = report(level(Workspace(folder), name), "setsid sleep 53.71 & sleep 53.71 & echo $?", cwd=folder)
     assert outcome == {"exit_code": 0, "processes_left": 2}
     assert running("53.71") == []
 
 
-def test_what_is_left_may_tidy_up(folder):
-    """It is asked to end before it is made to."""
+def test_a_process_left_running_may_clean_up_before_it_is_killed(folder):
     script = "(trap 'echo tidied > tidied; exit' TERM; echo ready; sleep 54.71 & wait) & sleep 0.3"
     outcome, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
     assert outcome["processes_left"] == 2

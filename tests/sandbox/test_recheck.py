@@ -30,15 +30,15 @@ def recheck_threads():
     return {thread for thread in threading.enumerate() if thread.name == "toolkit-recheck"}
 
 
-def test_every_question_is_looked_up_anew():
+def test_every_question_is_looked_up_again():
     """An earlier answer is not used again."""
     numbers = iter(range(9))
     server = RecheckServer(lambda: {"protected_mounts": [next(numbers)]})
     assert [ask(server.address)["protected_mounts"] for _ in range(3)] == [[0], [1], [2]]
 
 
-def test_a_look_that_fails_is_told_and_does_not_end_the_next():
-    """The command is not run, and the reason is said."""
+def test_a_failed_recheck_is_reported_and_the_server_goes_on():
+    """The command does not run."""
     answers = iter([1, 0])
     server = RecheckServer(lambda: {"protected_mounts": [1 // next(answers)]})
     assert ask(server.address) == {"protected_mounts": [1]}
@@ -55,8 +55,8 @@ def test_it_listens_only_once_and_only_if_it_is_needed():
     assert len(recheck_threads() - before) == 1
 
 
-def test_it_ends_with_its_owner():
-    """Neither a thread nor a socket is left."""
+def test_the_recheck_server_ends_with_its_owner():
+    """No thread and no socket is left."""
     before = recheck_threads()
     server = RecheckServer(dict)
     name = server.address
@@ -67,9 +67,7 @@ def test_it_ends_with_its_owner():
         ask(name)
 
 
-def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
-    """No thread would answer on the socket."""
-
+def test_a_recheck_server_without_a_thread_is_an_error_and_leaves_no_socket(monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
@@ -80,8 +78,7 @@ def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
     assert not list_new_descriptors(before)
 
 
-def test_who_hangs_up_or_says_nothing_does_not_matter():
-    """The next one is answered."""
+def test_the_recheck_server_answers_after_a_client_has_hung_up():
     server = RecheckServer(lambda: {"protected_mounts": ["x" * 1_000_000]})
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(f"\0{server.address}")
@@ -102,8 +99,8 @@ print(os.waitpid(child, 0)[1], ask(server.address) == {"pid": os.getpid()})
 """
 
 
-def test_a_forked_child_has_its_own():
-    """The thread is not copied, so it could not answer."""
+def test_a_forked_child_starts_another_recheck_server():
+    """A fork does not copy the thread that answers."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, check=False)
     assert done.stdout == "0 True\n", done.stderr
 

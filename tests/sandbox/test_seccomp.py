@@ -91,16 +91,16 @@ CREATES, TEMPORARY = 0o100, 0o20000000
         (dict.fromkeys(MACHINES, 437), (), ENOSYS),
     ],
 )
-def test_no_file_is_made_to_run_as_its_owner(number, arguments, expected):
-    """Whichever call gives it the mode; the one whose mode cannot be seen is not there."""
+def test_no_system_call_sets_the_setuid_bit(number, arguments, expected):
+    """The call whose mode the filter cannot see is refused as unknown."""
     for machine in number:
         code = seccomp.build_filter((), machine=machine)
         assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == expected
 
 
 @pytest.mark.parametrize(("user", "expected"), [(0, EPERM), (1000, ALLOW)])
-def test_as_root_no_file_is_made_to_run_as_its_group(monkeypatch, user, expected):
-    """An ordinary user's folders may hand on their group, which needs that bit."""
+def test_no_system_call_of_root_sets_the_setgid_bit(monkeypatch, user, expected):
+    """The folders of an ordinary user may hand on their group, which needs that bit."""
     monkeypatch.setattr(os, "geteuid", lambda: user)
     code = seccomp.build_filter((), machine="x86_64")
     assert verdict(code, CHMOD["x86_64"], 0, 0o2755, machine=MACHINES["x86_64"]) == expected
@@ -108,7 +108,7 @@ def test_as_root_no_file_is_made_to_run_as_its_group(monkeypatch, user, expected
 
 @pytest.mark.parametrize("machine", MACHINES)
 @given(family=st.integers(0, 2**32 - 1), kind=st.integers(0, 100))
-def test_without_families_there_is_no_socket(machine, family, kind):
+def test_no_socket_can_be_made_if_no_family_is_allowed(machine, family, kind):
     """This holds for every family and kind."""
     code = seccomp.build_filter((), machine=machine)
     assert verdict(code, SOCKET[machine], family, kind, machine=MACHINES[machine]) == EPERM

@@ -48,13 +48,12 @@ def test_every_level_is_named_or_its_absence_explained(workspace):
 
 
 @pytest.mark.parametrize("name", ["limits", "none"])
-def test_a_level_can_be_asked_for(workspace, name):
-    """The weak ones only so."""
+def test_a_level_can_be_chosen(workspace, name):
+    """The weak levels are used only if they are chosen."""
     assert best_sandbox(workspace, level=name).name == name
 
 
-def test_an_unknown_level_is_refused(workspace):
-    """With those that are known."""
+def test_an_unknown_level_is_refused_with_the_known_ones(workspace):
     with pytest.raises(ValueError, match="bubblewrap, landlock, limits, none"):
         best_sandbox(workspace, level="docker")
 
@@ -103,15 +102,14 @@ def test_a_trial_that_cannot_even_start_is_explained(workspace, monkeypatch):
         best_sandbox(workspace)
 
 
-def test_without_a_python_nothing_can_be_started(monkeypatch):
+def test_no_command_can_be_started_without_a_python(monkeypatch):
     """An embedded interpreter may not know where it is."""
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(ToolError, match="sys.executable"):
         launcher_command({})
 
 
-def test_the_whole_disk_is_no_workspace_for_a_sandbox():
-    """There would be nothing outside."""
+def test_the_whole_disk_is_refused_as_the_workspace_of_a_sandbox():
     levels = sandboxes(Workspace("/"), probe=False)
     assert {levels["bubblewrap"], levels["landlock"]} <= {
         "the workspace is the whole disk; choose a smaller root",
@@ -121,7 +119,7 @@ def test_the_whole_disk_is_no_workspace_for_a_sandbox():
 
 
 def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
-    """And so does a system that is none of Linux."""
+    """So does a system that is none of Linux."""
     monkeypatch.setattr(choosing_module, "find_landlock_version", lambda: 0)
     assert "no Landlock" in sandboxes(workspace, probe=False)["landlock"]
     monkeypatch.setattr(sys, "platform", "plan9")
@@ -140,8 +138,8 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory, name):
     assert (other / "file").read_text() == "library\n"
 
 
-def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
-    """And the description says so."""
+def test_the_filter_of_system_calls_is_left_out_on_an_unknown_machine(workspace):
+    """The description says so."""
     visible = visible_files_of(workspace)
     unknown = SandboxOptions(machine="riscv64")
     sandboxes_of_unknown = (
@@ -168,8 +166,7 @@ def test_a_long_wish_goes_in_pieces():
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Limits)])
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "9"])
-def test_a_limit_that_is_none_is_refused(field, value):
-    """Whole numbers above 0."""
+def test_an_invalid_limit_is_refused(field, value):
     with pytest.raises(ValueError, match=field):
         Limits(**{field: value})
 
@@ -182,16 +179,15 @@ def test_limits_of_an_ordinary_user_are_not_counted(monkeypatch):
     assert Limits(processes=9).counted_processes == 9
 
 
-def test_nobodys_home_is_among_the_readable_folders(monkeypatch):
-    """Nor a folder that homes are in, even if Python was installed there."""
+def test_the_readable_folders_do_not_contain_a_home_folder(monkeypatch):
+    """This holds even if Python is installed in a folder with homes."""
     home = os.path.realpath(os.path.expanduser("~"))
     monkeypatch.setattr(sys, "prefix", home)
     monkeypatch.setattr(sys, "base_prefix", os.path.dirname(home))
     assert not any(f"{home}/".startswith(f"{folder.rstrip('/')}/") for folder in list_readable_folders())
 
 
-def test_settings_hold_no_secrets():
-    """Neither passwords nor private keys."""
+def test_the_listed_settings_of_the_system_have_no_secrets():
     assert not [path for path in list_settings() if "shadow" in path or "private" in path or path == "/etc/ssl"]
     assert "/etc/passwd" in list_settings()
 

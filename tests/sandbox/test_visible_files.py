@@ -65,8 +65,7 @@ def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
     assert protect(root) == {}
 
 
-def test_what_appears_later_is_found(tmp_path):
-    """Each time anew, however short the time between."""
+def test_a_secret_that_appears_later_is_found(tmp_path):
     visible = visible_files_of(Workspace(tmp_path))
     for number in range(50):
         make(tmp_path, f"folder{number}/.env")
@@ -154,7 +153,6 @@ def test_folders_that_have_changed_places_are_read_again(tmp_path):
 
 
 def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
-    """`.aws` may really be `dot-aws`."""
     make(tmp_path, "dot-aws/credentials")
     (tmp_path / ".aws").symlink_to("dot-aws")
     assert protect(tmp_path) == {"dot-aws/credentials": "hidden"}
@@ -175,7 +173,7 @@ def test_a_secret_far_behind_a_link_is_found(tmp_path):
 @pytest.mark.parametrize(
     "links", [(".husky", ".ssh"), (".ssh", ".husky"), ("a/.ssh", "b/.husky"), ("b/.ssh", "a/.husky")]
 )
-def test_of_several_names_the_strictest_counts(tmp_path, links):
+def test_the_strictest_of_several_names_of_a_folder_counts(tmp_path, links):
     """This holds in every order in which they are found."""
     make(tmp_path, "real/x", "a/x", "b/x")
     for link in links:
@@ -183,15 +181,15 @@ def test_of_several_names_the_strictest_counts(tmp_path, links):
     assert protect(tmp_path) == {"real": "hidden"}
 
 
-def test_what_is_in_a_hidden_folder_is_not_named(tmp_path):
-    """There it cannot be covered, nor need it be; a folder whose name begins alike is another one."""
+def test_files_in_a_hidden_folder_are_not_listed(tmp_path):
+    """They cannot and need not be covered. A folder whose name has the same beginning is another one."""
     make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.old/x")
     (tmp_path / ".ssh").symlink_to("real")
     assert protect(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
 
 
-def test_nothing_in_a_read_only_folder_is_named_but_secrets(tmp_path):
-    """A folder on the way would be mounted such that it can be written: also after a secret, or a name that begins alike."""
+def test_only_secrets_in_a_read_only_folder_are_listed(tmp_path):
+    """A folder on the way to another file would be mounted writable."""
     make(tmp_path, "real/.ssh/x", "real/.vscode/tasks.json", "real-old/x")
     (tmp_path / ".husky").symlink_to("real")
     wishes = [Protected("real-old/**", "what was", "not written")]

@@ -188,12 +188,16 @@ def test_a_limit_in_money_needs_prices(place):
         place.load()
 
 
+@pytest.mark.parametrize(("model", "has_prices"), [("m-1", True), ("m-1-20260101", True), ("m-2", False)])
+def test_a_budget_has_the_prices_of_its_model(place, model, has_prices):
+    place.settings('[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
+    assert (build_budget(place.load(), model=model).prices is not None) == has_prices
+
+
 @pytest.mark.anyio
 async def test_prices_of_one_model_do_not_stop_another(place, tools):
     """Without a limit in money, a model without a price runs, and its cost is not counted."""
     place.settings('[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
-    for model, has_prices in (("m-1", True), ("m-1-20260101", True), ("m-2", False)):
-        assert (build_budget(place.load(), model=model).prices is not None) == has_prices
     run = await build_agent(place.load(), tools, provider=ScriptedProvider(["Fine."])).run("go")
     assert run.status == "done"
     place.settings('[budget]\ncost = 1\n[prices."m-1"]\ninput = 3\noutput = 15\n', of="user")
@@ -219,9 +223,7 @@ def test_skills_of_the_settings_are_tools(place, tools):
         assert "three" in dispatcher.catalog
 
 
-def test_a_list_of_functions_is_enough(place):
-    """As for an agent."""
-
+def test_a_dispatcher_is_built_from_a_list_of_functions(place):
     def add(a: int, b: int) -> int:
         """Add."""
         return a + b

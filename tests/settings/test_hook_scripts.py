@@ -131,8 +131,8 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("bun run lint", "there is no file `run`"),
     ],
 )
-def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):
-    """It needs a list of its own."""
+def test_a_command_that_hides_what_it_runs_is_reported(project, command, why):
+    """It needs a list of scripts."""
     assert why in str(why_unresolved(command, project))
 
 
@@ -142,13 +142,15 @@ def test_data_may_be_anything(project, command):
     assert why_unresolved(command, project) is None
 
 
-def test_a_file_of_the_project_counts_however_it_is_reached(project, tmp_path, monkeypatch):
-    """By its whole path, through a link to the project, and from the home folder."""
+@pytest.mark.parametrize(
+    "command", ["sh {home}/project/x.sh", "sh {home}/link/x.sh", "sh ~/project/x.sh", "sh $HOME/link/x.sh"]
+)
+def test_a_file_of_the_project_is_recognized_by_any_path(project, tmp_path, monkeypatch, command):
+    """The path may go through a link to the project, or from the home folder."""
     (tmp_path / "link").symlink_to(project)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for command in (f"sh {project}/x.sh", f"sh {tmp_path}/link/x.sh", "sh ~/project/x.sh", "sh $HOME/link/x.sh"):
-        hook(project, command)
-        assert find_scripts(project) == ["x.sh"]
+    hook(project, command.format(home=tmp_path))
+    assert find_scripts(project) == ["x.sh"]
 
 
 def test_a_list_names_what_is_run_and_leaves_data_out(project):
@@ -215,8 +217,7 @@ def test_other_files_do_not_matter(project, trust):
     assert trust.is_trusted(project)
 
 
-def test_the_user_is_told_what_to_look_at(project, trust):
-    """The scripts are part of what is trusted."""
+def test_the_message_about_trust_names_the_scripts_to_look_at(project, trust):
     hook(project, "python tools/check.py")
     assert "look at its .toolkit folder and at tools/check.py, then trust it" in why_not_trusted(trust, project)
 

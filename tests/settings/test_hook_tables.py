@@ -98,7 +98,7 @@ def problems(**options) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_no_files_are_no_hooks(tmp_path):
+def test_there_are_no_hooks_without_files(tmp_path):
     """Nothing is missing if nothing is there."""
     merged = load(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
     assert (merged["hooks"], merged.ignored, merged.files) == ((), (), ())
@@ -206,8 +206,8 @@ def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
     assert "so it trusts nothing" in load(project=project, trust=trust).ignored[0].why
 
 
-def test_what_is_listed_cannot_deceive(project):
-    """A project's command is shown with nothing in it that acts on a terminal."""
+def test_the_command_of_an_ignored_hook_is_shown_escaped(project):
+    """No part of it acts on a terminal."""
     text = '[[hooks]]\non = "after"\ncommand = "evil\\u001b[2K\\n' + "x" * 500 + '"\n'
     (project / ".toolkit/toolkit.toml").write_text(text)
     (setting,) = load(project=project).ignored
@@ -217,8 +217,8 @@ def test_what_is_listed_cannot_deceive(project):
 # Mistakes.
 
 
-def test_every_mistake_in_every_file_is_told_at_once(user, project):
-    """With the file, the number of the hook, the key and the remedy."""
+def test_all_mistakes_in_all_files_are_reported_together(user, project):
+    """Each report has the file, the number of the hook, the key and the remedy."""
     user.write_text('hook = 1\n[[hooks]]\non = "befor"\ncommand = ""\ntimeout = 3\n[[hooks]]\n')
     file = project / ".toolkit/toolkit.toml"
     file.write_text(
@@ -246,8 +246,7 @@ def test_every_mistake_in_every_file_is_told_at_once(user, project):
         ('[[hooks]]\non = "after"\ncommand = "x"\nenv = {A = "b"}', "env: has to be a list of names"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(user, text, problem):
-    """One text that names the file."""
+def test_a_mistake_is_reported_with_its_file(user, text, problem):
     user.write_text(text)
     (mistake,) = problems(user=user)
     assert mistake.startswith(f"{user}:")
@@ -329,8 +328,7 @@ def test_a_project_cannot_point_out_of_itself(user, project):
     assert "is a link that leads out of" in problems(project=project)[0]
 
 
-def test_the_error_travels():
-    """It can be pickled."""
+def test_a_settings_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(SettingsError([f"problem {n}" for n in range(30)])))
     assert (len(error.problems), str(error).splitlines()[-1]) == (30, "problem 29")
 
@@ -389,7 +387,6 @@ def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, tru
     ],
 )
 def test_a_hook_that_trust_cannot_cover_is_a_mistake(project, lines, problem):
-    """Told with what to write."""
     hook_of(project, lines)
     assert problem in problems(project=project)[0]
 

@@ -107,7 +107,6 @@ def test_an_oversized_hook_is_one_mistake(place, text, why):
     ids=["key", "value", "rule", "name"],
 )
 def test_a_message_about_a_long_text_is_short(place, text):
-    """The text is cut."""
     assert all(len(problem) <= 1100 for problem in refuse(place, text))
 
 
@@ -170,6 +169,5 @@ def test_a_file_of_servers_reports_twenty_mistakes(place):
     ids=["servers", "lists", "a key twice", "bytes"],
 )
 def test_an_oversized_file_of_servers_is_refused(place, text, why):
-    """With one message."""
     with pytest.raises(ServerFileError, match=why):
         read_server_file(place.write("project/.mcp.json", text), {})

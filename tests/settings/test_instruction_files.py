@@ -98,8 +98,8 @@ def test_a_folder_that_was_trusted_before_instructions_were_covered_is_trusted_a
     assert "then run `toolkit trust" in reasons(read())["AGENTS.md"]
 
 
-def test_a_name_of_ones_own(place, read, monkeypatch):
-    """A name of one's own, from the settings of the user; trust covers it."""
+def test_the_settings_may_name_another_instruction_file(place, read, monkeypatch):
+    """Trust covers it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(place.root))
     place.user.rename(place.root / "toolkit")
     (place.root / "toolkit" / "toolkit.toml").write_text('[instructions]\nnames = ["HOUSE.md"]\n')
@@ -112,7 +112,7 @@ def test_a_name_of_ones_own(place, read, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b.md", "/AGENTS.md", "a\nb", 3])
-def test_a_name_is_no_path(read, name):
+def test_a_name_is_not_a_path(read, name):
     """A name cannot lead to another folder."""
     with pytest.raises(ValueError, match="is no file name"):
         read(names=[name])
@@ -133,7 +133,7 @@ def test_they_are_bounded_in_size_and_the_innermost_count_first(place, read):
     assert read("inner", max_chars=0).text == ""
 
 
-def test_no_project_pushes_out_the_users_own_file(place, read):
+def test_a_project_does_not_push_out_the_instruction_file_of_the_user(place, read):
     """The user's file gets room first, and is still joined before the others."""
     place.write("user/AGENTS.md", "u" * 60)
     place.write("project/AGENTS.md", "p" * 60)
@@ -153,8 +153,8 @@ def test_an_untrusted_project_leaves_out_no_file_of_the_user(place):
     assert find_instructions(place.load()).text == ""
 
 
-def test_what_cannot_be_read_is_left_out_with_the_reason(place, read, tmp_path):
-    """Which were left out and why: links that lead out, pipes, other encodings, empty files, the same text twice."""
+def test_an_unreadable_instruction_file_is_left_out_with_the_reason(place, read, tmp_path):
+    """The files are links that lead out, pipes, other encodings, empty files, and the same text twice."""
     (tmp_path / "elsewhere.md").write_text("x")
     (place.project / "link.md").symlink_to(tmp_path / "elsewhere.md")
     (place.project / "nowhere.md").symlink_to("missing.md")

@@ -27,8 +27,8 @@ def test_the_page_says_what_tightens_for_each_key():
         assert re.split("[;:] ", effect)[0] == WORDS[KEYS[name].project], name
 
 
-def test_each_key_has_a_variable_of_its_own():
-    """No two keys share one, and none has a name that toolkit uses for something else."""
+def test_each_key_has_a_different_variable():
+    """No variable has a name that toolkit uses for something else."""
     variables = [key.variable for key in KEYS.values() if key.variable is not None]
     assert len(set(variables)) == len(variables)
     assert _OTHER_VARIABLES.isdisjoint(variables)

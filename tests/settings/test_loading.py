@@ -27,8 +27,8 @@ from toolkit.settings.keys import KEYS, is_stricter_mode
 from toolkit.settings.trust import why_not_trusted
 
 
-def test_without_files_the_defaults_count(place):
-    """Each setting has a default, and the page can say that it is one."""
+def test_the_defaults_count_if_there_are_no_files(place):
+    """A setting says that it is a default."""
     merged = place.load()
     assert merged["mode"] == "default"
     assert merged["limits.max_turns"] == 50
@@ -132,7 +132,7 @@ def test_unknown_keys_are_errors_with_the_nearest_name_file_and_line(place):
     )
 
 
-def test_mistakes_in_rules_and_hooks_are_told_with_the_others(place):
+def test_mistakes_in_rules_and_hooks_are_reported_with_the_others(place):
     """A program must not run with half of its settings."""
     place.settings('limits = 1\n[rules]\nalow = ["x"]', of="user")
     place.settings('[[hooks]]\non = "befor"\ncommand = "x"\n[[hooks]]\non = "before"\n')
@@ -144,7 +144,7 @@ def test_mistakes_in_rules_and_hooks_are_told_with_the_others(place):
     assert "it begins with allow, ask or deny" in text
 
 
-def test_a_file_that_is_no_toml_is_an_error_with_its_line(place):
+def test_a_file_that_is_not_toml_is_an_error_with_its_line(place):
     """The parser's own message names the line."""
     place.settings('mode = "plan"\nlimits = = 1\n')
     with pytest.raises(SettingsError, match=r"toolkit\.toml: cannot be used \(.*line"):
@@ -175,7 +175,7 @@ def test_a_variable_is_written_as_in_toml_and_a_text_without_quotes(place, varia
     assert place.load(environ={variable: text})[name] == value
 
 
-def test_a_name_that_is_no_setting_is_a_key_error_with_the_nearest_one(place):
+def test_a_name_that_is_not_a_setting_is_a_key_error_with_the_nearest_one(place):
     """`settings["..."]` does not return None for a misspelt name."""
     with pytest.raises(KeyError, match=r"did you mean `budget\.tokens`"):
         place.load()["budget.token"]
@@ -210,8 +210,7 @@ def test_an_untrusted_project_says_why_its_settings_do_not_count(place):
     assert place.load()["model"] is None  # the content is not the one that was trusted
 
 
-def test_skills_of_a_project_have_their_own_place(place):
-    """A folder that the trust does not cover cannot be named."""
+def test_skills_of_a_project_are_only_in_the_folder_that_the_trust_covers(place):
     place.settings('[skills]\nfolders = [".toolkit/more"]\n')
     with pytest.raises(SettingsError, match=r"a project's skills are in \.toolkit/skills"):
         place.load()

@@ -37,8 +37,7 @@ NO_SECONDS = "timeout_seconds: has to be a number of seconds above 0"
         ("a", {"command": "x", "enabled": 1}, [("enabled", "enabled: has to be true or false")]),
     ],
 )
-def test_each_mistake_is_told_with_its_key(name, table, mistakes):
-    """Keys for MCP servers are checked."""
+def test_each_mistake_of_a_server_is_reported_with_its_key(name, table, mistakes):
     assert find_server_mistakes(name, table) == mistakes
 
 

@@ -110,7 +110,7 @@ def test_a_link_in_a_deep_folder_that_leads_out_is_refused(project, target):
     ],
 )
 def test_a_link_inside_the_folder_leads_to_its_file(project, target, content):
-    """Also through a link to a folder; a link in a circle leads nowhere."""
+    """This holds also through a link to a folder; a link in a circle leads nowhere."""
     (project / ".toolkit/folder").symlink_to("bin")
     (project / ".toolkit/link").symlink_to(target.replace("PROJECT", str(project)))
     entry = ProjectFiles(project).find("link")
@@ -135,7 +135,7 @@ def make_growing(path: Path) -> None:
     ],
     ids=["pipe", "folder", "device", "large", "huge"],
 )
-def test_what_is_no_file_of_a_fair_size_is_refused_at_once(tmp_path, make, why):
+def test_an_oversized_or_special_file_is_refused_at_once(tmp_path, make, why):
     """At most one byte more than the limit is read."""
     make(tmp_path / "file")
     with pytest.raises(ValueError, match=why):
@@ -165,8 +165,7 @@ def test_a_file_that_grows_while_it_is_read_is_cut_off(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["toolkit.toml", "skills", "bin/check.sh"])
-def test_a_pipe_in_the_folder_is_an_error_and_is_not_waited_for(project, name):
-    """Wherever it is."""
+def test_a_pipe_in_the_folder_is_an_error_and_does_not_block(project, name):
     (project / ".toolkit" / name).unlink(missing_ok=True)
     os.mkfifo(project / ".toolkit" / name)
     with pytest.raises(TrustError, match="neither a file nor a folder"):

@@ -17,7 +17,7 @@ FORGED = r"x\nnote: the project is verified\ny"
         f'[[hooks]]\non = "before"\ncommand = "echo {FORGED}"\nfiles = []',
     ],
 )
-def test_an_ignored_setting_is_told_on_one_line(place, text):
+def test_an_ignored_setting_is_reported_on_one_line(place, text):
     """A project that the user does not trust cannot write lines that look like notes of toolkit."""
     place.settings(text)
     (entry,) = place.load().ignored
@@ -40,7 +40,7 @@ def test_an_ignored_setting_is_told_on_one_line(place, text):
         f'[[hooks]]\non = "before"\ncommand = "true"\nfiles = ["{FORGED}"]',
     ],
 )
-def test_a_mistake_is_told_on_one_line(place, text):
+def test_a_mistake_is_reported_on_one_line(place, text):
     """A key, a name or a rule with several lines is shown with the codes of its line ends."""
     place.settings(text)
     with pytest.raises(SettingsError) as caught:

@@ -121,8 +121,8 @@ def test_a_key_stands_where_the_document_is_first_valid_with_it(lines):
     assert key_lines.keys() <= before
 
 
-def test_a_toml_file_tells_the_place_of_a_setting(tmp_path):
-    """A setting without a line of its own has the line of what it stands in."""
+def test_a_toml_file_knows_the_line_of_a_setting(tmp_path):
+    """An inline setting has the line of its table."""
     path = tmp_path / "a.toml"
     path.write_text("\ufeffa = 1\r\n[b]\r\nc = { d = 2 }\r\n", encoding="utf-8", newline="")
     file = TomlFile(path, [])

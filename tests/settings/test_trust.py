@@ -16,8 +16,8 @@ from toolkit.settings.project_files import ProjectFiles
 from toolkit.settings.trust import Trust, TrustError, read_all_instructions
 
 
-def test_nothing_is_trusted_at_first(trust, project):
-    """And asking leaves no trace."""
+def test_no_folder_is_trusted_at_first(trust, project):
+    """Asking writes no file."""
     assert trust.state(project) == "unknown"
     assert not trust.is_trusted(project)
     assert trust.folders() == ()
@@ -126,8 +126,7 @@ def test_a_change_can_be_trusted_or_taken_back(trust, project):
     assert trust.state(project) == "changed"
 
 
-def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
-    """Until it has some."""
+def test_a_folder_without_content_is_trusted_until_it_has_some(trust, tmp_path):
     trust.trust(tmp_path)
     assert trust.is_trusted(tmp_path)
     (tmp_path / ".toolkit").mkdir()
@@ -135,8 +134,7 @@ def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
     assert trust.state(tmp_path) == "changed"
 
 
-def test_what_was_shown_is_what_is_trusted(trust, project):
-    """A change between looking and agreeing is noticed."""
+def test_content_that_changed_since_it_was_shown_is_not_trusted(trust, project):
     digest = ProjectFiles(project).digest
     trust.trust(project, digest=digest)
     change_content(project / ".toolkit")
@@ -188,32 +186,36 @@ def too_large(top: Path) -> None:
     ],
     ids=lambda change: getattr(change, "__name__", ""),
 )
-def test_what_cannot_be_vouched_for_is_refused(trust, project, change, message):
-    """With the remedy, and nothing is written."""
+def test_content_that_a_digest_cannot_cover_is_refused(trust, project, change, message):
+    """The error has the remedy, and no file is written."""
     change(project / ".toolkit")
     with pytest.raises(TrustError, match=message):
         trust.trust(project)
     assert not trust.path.exists()
 
 
-def test_the_folder_itself_has_to_be_one(trust, project, tmp_path):
-    """Not a link, not a file, not nothing."""
+@pytest.mark.parametrize(
+    "make",
+    [lambda path, project: path.symlink_to(project / ".toolkit"), lambda path, project: path.touch()],
+    ids=["link", "file"],
+)
+def test_content_that_is_not_in_a_real_folder_is_not_trusted(trust, project, tmp_path, make):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a/.toolkit").symlink_to(project / ".toolkit")
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b/.toolkit").touch()
-    for folder in ("a", "b"):
-        with pytest.raises(TrustError, match="has to be a folder"):
-            trust.trust(tmp_path / folder)
-    for folder in ("c", "b/.toolkit", "x\0y"):
-        with pytest.raises(TrustError, match="not a folder"):
-            trust.trust(tmp_path / folder)
-    assert trust.state(tmp_path / "x\0y") == "unknown"
+    make(tmp_path / "a/.toolkit", project)
+    with pytest.raises(TrustError, match="has to be a folder"):
+        trust.trust(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", ["missing", "file", "x\0y"])
+def test_only_a_folder_can_be_trusted(trust, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(TrustError, match="not a folder"):
+        trust.trust(tmp_path / name)
+    assert trust.state(tmp_path / name) == "unknown"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_cannot_be_read_cannot_be_trusted(trust, project):
-    """Its content is unknown."""
+def test_a_folder_that_cannot_be_read_completely_is_not_trusted(trust, project):
     (project / ".toolkit/hooks").chmod(0)
     with pytest.raises(TrustError, match="cannot be read completely"):
         trust.trust(project)
@@ -236,8 +238,7 @@ def plant_tree(tree: Any, path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(first=st.dictionaries(_NAMES, _TREES, max_size=3), second=st.dictionaries(_NAMES, _TREES, max_size=3))
-def test_the_digest_tells_any_two_folders_apart(tmp_path_factory, first, second):
-    """Equal if they are equal, and only then."""
+def test_two_folders_have_the_same_digest_if_and_only_if_they_are_equal(tmp_path_factory, first, second):
     folders = [tmp_path_factory.mktemp("tree") for _ in range(2)]
     for folder, tree in zip(folders, (first, second), strict=True):
         plant_tree(tree, folder / ".toolkit")

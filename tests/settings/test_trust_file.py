@@ -42,17 +42,17 @@ def test_the_file_is_the_users_alone(trust, project):
         b'{"version": 1, "folders": {"/x": {"sha256": 5}}}',
     ],
 )
-def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, content):
-    """The user has to look at it."""
+@pytest.mark.parametrize("change", [Trust.trust, Trust.revoke])
+def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, content, change):
+    """The user has to look at the file."""
     trust.path.parent.mkdir(parents=True)
     trust.path.write_bytes(content)
     trust.path.chmod(0o600)
     assert trust.state(project) == "unknown"
     assert trust.folders() == ()
     assert "move it away" in trust.problem
-    for change in (trust.trust, trust.revoke):
-        with pytest.raises(TrustError, match="trusts nothing"):
-            change(project)
+    with pytest.raises(TrustError, match="trusts nothing"):
+        change(trust, project)
     assert trust.path.read_bytes() == content
 
 
@@ -66,8 +66,7 @@ def test_a_file_that_others_may_write_trusts_nothing(trust, project):
         trust.trust(project)
 
 
-def test_a_file_that_is_a_folder_or_cannot_be_made_is_an_error(tmp_path, project):
-    """Said clearly."""
+def test_a_trust_file_that_is_a_folder_or_cannot_be_written_is_an_error(tmp_path, project):
     (tmp_path / "trust.json").mkdir()
     assert "cannot be read" in Trust(tmp_path / "trust.json").problem
     (tmp_path / "file").touch()
@@ -132,7 +131,7 @@ def test_the_users_configuration_is_where_it_usually_is(monkeypatch, configured,
 
 
 @pytest.mark.parametrize("home", [".", "home/ada", " ", "~"])
-def test_a_home_folder_without_a_whole_path_is_no_place_for_the_users_files(monkeypatch, tmp_path, home):
+def test_a_home_folder_without_a_whole_path_is_not_a_place_for_the_users_files(monkeypatch, tmp_path, home):
     """It would lie in the project, whose files would then count as the user's own."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("HOME", home)
@@ -146,22 +145,22 @@ def test_a_home_folder_without_a_whole_path_is_no_place_for_the_users_files(monk
 # The folders that the file is in.
 
 
-def test_a_file_in_a_folder_where_others_can_write_trusts_nothing(trust, project):
-    """They could put another file in its place."""
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o722], ids=oct)
+def test_a_file_in_a_folder_where_others_can_write_trusts_nothing(trust, project, mode):
+    """Others could put another file in its place."""
     trust.trust(project)
-    for mode in (0o777, 0o1777, 0o775, 0o722):
-        trust.path.parent.chmod(mode)
-        assert trust.state(project) == "unknown"
-        assert f"others can write in the folder {trust.path.parent}" in trust.problem
-        assert f"chmod go-w {trust.path.parent}" in trust.problem
-        with pytest.raises(TrustError, match="others can write"):
-            trust.trust(project)
+    trust.path.parent.chmod(mode)
+    assert trust.state(project) == "unknown"
+    assert f"others can write in the folder {trust.path.parent}" in trust.problem
+    assert f"chmod go-w {trust.path.parent}" in trust.problem
+    with pytest.raises(TrustError, match="others can write"):
+        trust.trust(project)
     trust.path.parent.chmod(0o755)
     assert trust.is_trusted(project)
 
 
-def test_nothing_is_written_into_a_folder_where_others_can_write(tmp_path, project):
-    """A sticky bit does not help: others could have made the file first."""
+def test_no_trust_file_is_written_into_a_folder_where_others_can_write(tmp_path, project):
+    """A sticky bit does not help, because others could have made the file first."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
     with pytest.raises(TrustError, match="others can write"):
@@ -205,7 +204,6 @@ def test_a_folder_of_another_user_trusts_nothing(trust, project, up):
 
 
 def test_a_link_in_a_circle_is_an_error(tmp_path):
-    """And no endless loop."""
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert "too many links" in Trust(tmp_path / "a").problem

@@ -126,7 +126,6 @@ def test_a_skill_follows_what_becomes_of_its_tools(desk):
 
 
 def test_a_tool_can_be_listed_by_its_alias(desk):
-    """It is the same tool."""
     desk.shed.catalog.alias("see", "look")
     assert facts(desk, "tools: [see]") == (True, False)
 
@@ -180,7 +179,6 @@ def test_a_name_is_given_once(desk):
 
 
 def test_an_alias_finds_the_skill(desk):
-    """As with any tool."""
     desk.write("it.md", "aliases: [thing, it]")
     assert desk.skills["thing"].name == "it"
 

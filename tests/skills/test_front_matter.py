@@ -105,8 +105,8 @@ def test_front_matter_may_be_empty(text):
         ("---\na: " + "{b: " * 3_000 + "\n---\n", 2, "nested deeper than 8"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_told_with_its_line(text, line, words):
-    """And it ends there: nothing is guessed, built or expanded."""
+def test_unreadable_front_matter_is_reported_with_its_line(text, line, words):
+    """No value is guessed, built or expanded."""
     place, message = mistake(text)
     assert words in message
     assert place == line
@@ -120,7 +120,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcdef", min_size=1), JSON, max_size=4))
-def test_what_is_written_as_json_is_read_as_it_was_meant(value):
+def test_front_matter_in_json_is_read_as_json(value):
     """JSON is the part of YAML that has one reading."""
     parsed = read(f"---\n{json.dumps(value, ensure_ascii=False)}\n---\n")
     assert "deeper" in str(parsed) if isinstance(parsed, FrontMatterError) else parsed == value

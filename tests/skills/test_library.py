@@ -36,8 +36,7 @@ def test_a_skill_is_a_tool_among_others(desk):
     assert desk.skills.definitions(session=session)[-1]["description"] == "Put things in order."
 
 
-def test_a_tool_knows_its_skill(desk):
-    """Another tool has none."""
+def test_the_tool_of_a_skill_has_the_skill(desk):
     path = desk.write("tidy.md", text="Tidy {input}.")
     skill = skill_of(desk.skills["tidy"])
     assert (skill.path, skill.text) == (path, "Tidy {input}.")
@@ -45,7 +44,7 @@ def test_a_tool_knows_its_skill(desk):
 
 
 def test_a_good_file_beside_a_bad_one_counts(desk):
-    """And the bad one is told of."""
+    """The bad one is told of."""
     desk.write("bad.md", "colour: red")
     desk.write("good.md")
     assert desk.names == ["good"]
@@ -82,7 +81,7 @@ def test_a_removed_file_removes_the_tool(desk):
 
 
 def test_a_file_that_was_mended_counts(desk):
-    """And nothing is told of it any more."""
+    """Nothing is told of it any more."""
     desk.write("a.md", "colour: red")
     desk.write("a.md", "")
     assert (desk.names, desk.problems) == (["a"], [])
@@ -125,7 +124,7 @@ def test_a_dispatcher_follows(tmp_path):
     "change", [lambda path: path.write_text(path.read_text() + "!"), os.unlink], ids=["edit", "remove"]
 )
 def test_a_text_that_is_not_in_the_file_any_more_does_not_run(tmp_path, change):
-    """Also if the dispatcher has not looked since; the model calls again."""
+    """This holds also if the dispatcher has not looked since; the model calls again."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     path = desk.write("a.md")
     dispatcher = desk.dispatcher()
@@ -136,8 +135,7 @@ def test_a_text_that_is_not_in_the_file_any_more_does_not_run(tmp_path, change):
     assert dispatcher.call_sync("a", {"input": ""}).kind == ("ok" if path.exists() else "not_found")
 
 
-def test_views_of_skills_follow_too(tmp_path):
-    """It is a catalog."""
+def test_a_view_of_skills_follows_the_files(tmp_path):
     desk = Desk(tmp_path / "skills", check_seconds=0)
     harmless = desk.skills.filtered(lambda tool: tool.facts.read_only)
     write_skill(desk.folder / "a.md", "tools: [look]")
@@ -215,8 +213,7 @@ def test_a_folder_given_twice_is_one(tmp_path):
     assert (skills.names(), skills.problems) == (["a"], ())
 
 
-def test_several_folders_count_in_their_order(tmp_path):
-    """The first has the name."""
+def test_the_first_of_several_folders_has_the_name(tmp_path):
     write_skill(tmp_path / "b" / "x.md", text="First.")
     write_skill(tmp_path / "a" / "x.md", text="Second.")
     skills = Skills(Catalog(), tmp_path / "b", tmp_path / "a")
@@ -224,22 +221,20 @@ def test_several_folders_count_in_their_order(tmp_path):
     assert len(skills.problems) == 1
 
 
-def test_the_home_folder_can_be_written_short(tmp_path, monkeypatch):
-    """As in a shell."""
+def test_the_home_folder_can_be_written_as_a_tilde(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write_skill(tmp_path / "skills" / "a.md")
     assert Skills(Catalog(), "~/skills").names() == ["a"]
 
 
-def test_something_that_is_no_catalog_is_refused():
+def test_a_value_that_is_not_a_catalog_is_refused():
     """Most likely the folder stands in its place."""
     with pytest.raises(TypeError, match="beside the tools of a catalog, got str"):
         Skills("skills")
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan")])
-def test_a_time_that_makes_no_sense_is_refused(seconds):
-    """Where it is given."""
+def test_an_invalid_check_time_is_refused(seconds):
     with pytest.raises(ValueError, match="check_seconds has to be 0 or more"):
         Skills(Catalog(), check_seconds=seconds)
 

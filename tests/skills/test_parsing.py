@@ -33,8 +33,7 @@ def mistakes(text: str, **options) -> list[tuple[int | None, str]]:
     return problems
 
 
-def test_a_file_says_everything_about_its_skill():
-    """Each key in its place."""
+def test_every_key_of_a_file_is_read():
     skill, problems = read(
         "---\nname: look-over\ndescription: |\n  Look a file over.\ntools: [look, cut]\ndestructive: true\n"
         "defer: false\ngroup: writing\naliases: [check]\nsearch_hint: proofread\nversion: '2'\napproval: always\n"
@@ -81,8 +80,7 @@ def test_arguments_have_types_defaults_and_choices():
     )
 
 
-def test_a_skill_can_take_no_arguments():
-    """An empty list says so."""
+def test_a_skill_with_an_empty_list_of_arguments_takes_none():
     skill, _ = read(front("arguments: []"))
     assert skill.arguments == ()
 
@@ -98,8 +96,8 @@ def test_tools_are_a_list_of_names(tools):
     ("path", "name"),
     [("skills/tidy.md", "tidy"), ("skills/tidy/SKILL.md", "tidy"), ("skills/a.b-c.md", "a.b-c")],
 )
-def test_the_name_is_the_files_unless_it_has_one(path, name):
-    """Of a `SKILL.md`, the folder's."""
+def test_the_default_name_of_a_skill_is_that_of_its_file_or_folder(path, name):
+    """The folder counts for a `SKILL.md`."""
     skill, _ = read(front(""), name=path)
     assert skill.name == name
     assert read(front("name: other"), name=path)[0].name == "other"
@@ -118,8 +116,7 @@ def test_line_endings_and_a_mark_at_the_start_do_not_matter():
     assert plain.digest != other.digest
 
 
-def test_what_is_not_utf_8_is_no_skill():
-    """The encoding is not guessed."""
+def test_a_file_that_is_not_utf_8_is_not_a_skill():
     skill, problems = read_skill(Path("a.md"), b"---\ndescription: \xff\n---\nx")
     assert skill is None
     assert str(problems[0]) == "a.md: it is not UTF-8; save it as that"
@@ -180,8 +177,7 @@ def test_what_is_not_utf_8_is_no_skill():
         (front("arguments:\n  - name: a\n    required: true\n    default: c"), 5, "what is required has no default"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_and_the_remedy(text, line, words):
-    """Exactly one each here."""
+def test_a_mistake_is_reported_with_its_line_and_the_remedy(text, line, words):
     problems = mistakes(text)
     assert [place for place, _ in problems] == [line]
     assert words in problems[0][1]
@@ -194,7 +190,7 @@ def test_a_file_whose_name_no_tool_can_have_says_another(name):
     assert (problems[0][0], "add `name:`" in problems[0][1]) == (1, True)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_lines():
+def test_all_mistakes_are_reported_together_in_the_order_of_the_lines():
     """An author mends a file in one go."""
     problems = mistakes("---\nread_only: maybe\ntools: [1]\narguments:\n  - 2\nwhat: x\n---\nDo.")
     assert [line for line, _ in problems] == [1, 2, 3, 5, 6]

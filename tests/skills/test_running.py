@@ -114,8 +114,8 @@ async def test_rules_hold_inside_a_skill(tmp_path):
     assert [result.kind for result in agent.asked[2].messages[-1].results] == ["denied", "ok"]
 
 
-async def test_what_waits_inside_a_skill_waits_in_the_parent(desk):
-    """It goes on where it was after a person has answered."""
+async def test_a_call_that_waits_inside_a_skill_waits_in_the_parent(desk):
+    """The skill continues there after a person has answered."""
     desk.write("it.md", "tools: [look, fetch]")
     script = [
         [call("it", input="")],
@@ -132,7 +132,7 @@ async def test_what_waits_inside_a_skill_waits_in_the_parent(desk):
     assert results_of(run)[0].text == "Fetched."
 
 
-async def test_a_skill_that_had_to_be_agreed_to_runs_as_a_sub_run(desk):
+async def test_an_approved_skill_runs_as_a_sub_run(desk):
     """First a person lets it start, then they are asked about what it wants to change."""
     desk.write("it.md", "tools: [cut]", "Cut {input}.")
     agent = desk.agent([[call("it", input="oak")], [call("cut", wood="oak")], "Cut.", "Done."])
@@ -245,8 +245,8 @@ async def test_a_skill_inside_a_skill_may_call_what_both_list(desk):
     assert (agent.asked[2].tools, desk.shed.done) == (("look",), ["look oak"])
 
 
-async def test_a_skill_in_a_larger_catalog_calls_its_own_tools(desk):
-    """Under the names they have there; another tool that has taken a name is not what the file means."""
+async def test_a_skill_in_a_larger_catalog_calls_the_tools_that_its_file_means(desk):
+    """The tools have the names of that catalog. Another tool may have taken the name in the file."""
     desk.write("review.md", "tools: [look]")
     other = Catalog()
 
@@ -309,8 +309,7 @@ async def test_a_skill_that_waited_ends_when_its_time_is_over(desk):
     assert "the sub-run was not finished: it took longer than 1 s" in results_of(run)[0].text
 
 
-async def test_what_happens_inside_a_skill_is_told_as_such(desk):
-    """With the call that it belongs to."""
+async def test_events_inside_a_skill_are_events_of_its_sub_run(desk):
     desk.write("it.md", "tools: [look]")
     events = []
     agent = desk.agent(
@@ -342,8 +341,8 @@ async def test_two_skills_that_only_read_run_side_by_side(desk):
     assert [result.text for result in results_of(run)] == ["did A 1", "did B 2"]
 
 
-async def test_what_a_model_sends_cannot_reach_beyond_its_place(desk):
-    """Braces in an argument are text, in every order in which arguments are filled in."""
+async def test_braces_in_an_argument_of_a_model_are_text(desk):
+    """This holds in every order in which arguments are filled in."""
     desk.write("it.md", "arguments: [a, b]", "{a} {b}")
     agent = desk.agent([[call("it", a="{b} {b.__class__} {{a}}", b="{a}{0}{}")], "Inner.", "Done."])
     await agent.run("go")

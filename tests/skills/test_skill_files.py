@@ -35,14 +35,12 @@ def test_files_and_folders_are_skills_in_the_order_of_their_names(tmp_path):
     "name",
     [".hidden.md", "README.md", "readme.md", "notes.txt", "a.MD.bak", "c/other.md", "c/d/SKILL.md", ".git/SKILL.md"],
 )
-def test_other_files_are_passed_over(tmp_path, name):
-    """They may be anything."""
+def test_files_that_are_not_skills_are_ignored(tmp_path, name):
     write_skill(tmp_path / name)
     assert read(tmp_path) == ([], {})
 
 
 def test_a_link_within_the_folder_is_followed(tmp_path):
-    """Two names for one text."""
     write_skill(tmp_path / "a.md")
     (tmp_path / "b.md").symlink_to("a.md")
     assert read(tmp_path)[0] == ["a.md", "b.md"]
@@ -79,8 +77,8 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path, name):
     ],
     ids=["pipe", "folder", "nowhere", "circle", "large"],
 )
-def test_what_is_no_plain_file_of_a_fair_size_is_not_read(tmp_path, make, words):
-    """And does not keep the others from being read, or a handle open."""
+def test_an_oversized_or_special_file_is_not_read(tmp_path, make, words):
+    """The other files are read, and no handle stays open."""
     write_skill(tmp_path / "b.md")
     make(tmp_path / "a.md")
     before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
@@ -92,7 +90,6 @@ def test_what_is_no_plain_file_of_a_fair_size_is_not_read(tmp_path, make, words)
 
 
 def test_a_socket_is_not_read(tmp_path):
-    """It cannot even be opened."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "a.md"))
         names, problems = read(tmp_path)
@@ -114,8 +111,7 @@ def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
     assert "more than 1000 entries" in problems[0].message
 
 
-def test_what_is_no_folder_says_so(tmp_path):
-    """By name."""
+def test_a_file_in_place_of_the_folder_is_a_problem(tmp_path):
     path = write_skill(tmp_path / "a.md")
     contents, problems = read_contents(path)
     assert contents == {}
@@ -139,8 +135,8 @@ def replace_it(path):
 
 
 @pytest.mark.parametrize("change", [change_content, change_time, replace_it, os.unlink])
-def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
-    """Without reading it."""
+def test_a_stamp_changes_with_a_file(tmp_path, change):
+    """The file is not read."""
     path = write_skill(tmp_path / "c" / "SKILL.md")
     before = stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path])
     assert before == (stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path]))
@@ -150,8 +146,8 @@ def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
     assert stamp_paths([path]) != before[2]
 
 
-def test_a_stamp_tells_of_new_files(tmp_path):
-    """Also where there was no folder."""
+def test_a_stamp_changes_with_a_new_file(tmp_path):
+    """This holds also if there was no folder before."""
     folder = tmp_path / "skills"
     stamps = [stamp_folder(folder)]
     for name in ("a.md", "b/SKILL.md"):

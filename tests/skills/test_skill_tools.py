@@ -100,15 +100,15 @@ def test_arguments_are_checked_like_any_others(desk):
     assert (decoded["depth"], decoded["names"], decoded["style"]) == (2, ["a"], None)
 
 
-async def test_without_an_agent_the_text_is_the_result(desk):
+async def test_the_text_of_a_skill_is_the_result_without_an_agent(desk):
     """The caller can follow the text."""
     desk.write("it.md", "arguments: [path, context]\ntools: [look]", "Look at {path} in {context}.")
     result = await desk.dispatcher().call("it", {"path": "{context}", "context": "x"})
     assert (result.kind, result.text, desk.shed.done) == ("ok", "Look at {context} in x.", [])
 
 
-async def test_a_prompt_that_is_too_long_is_told_to_the_model(desk):
-    """It sends less."""
+async def test_a_prompt_that_is_too_long_is_a_failed_call(desk):
+    """The model can send less."""
     desk.write("it.md", text="{input}" * 100)
     result = await desk.dispatcher().call("it", {"input": "x" * 20_000})
     assert (result.kind, "2,000,700 characters" in result.text) == ("failed", True)
@@ -171,8 +171,7 @@ async def test_a_grant_does_not_survive_an_edit(desk):
         ("auto", "[cut]", "ok"), ("auto", "[burn]", "waiting"), ("deny_unlisted", "[cut]", "denied"), ("bypass", "[burn]", "ok"),
     ],
 )  # fmt: skip
-async def test_modes_judge_a_skill_by_what_it_is(desk, mode, tools, kind):
-    """As they judge its tools."""
+async def test_modes_judge_a_skill_by_its_tools(desk, mode, tools, kind):
     desk.write("it.md", f"tools: {tools}")
     desk.shed.permissions.set_mode(mode)
     assert (await desk.dispatcher().call("it", {"input": ""})).kind == kind

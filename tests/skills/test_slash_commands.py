@@ -90,8 +90,8 @@ def test_any_other_prompt_stays_as_it_is(expand, prompt):
         ("/tags 3", "/tags: tags: expected"),
     ],
 )
-def test_arguments_that_do_not_fit_are_told_to_the_user(expand, prompt, words):
-    """With the name of the skill."""
+def test_arguments_that_do_not_fit_are_reported_to_the_user(expand, prompt, words):
+    """The report names the skill."""
     with pytest.raises(BadArgs) as caught:
         expand(prompt)
     assert str(caught.value).startswith(words)
@@ -127,8 +127,8 @@ def _starts_a_block(text):
     return "```" in text or "~~~" in text
 
 
-def test_what_was_put_in_is_not_looked_at_again(expand):
-    """A line of a skill's own text is no command."""
+def test_an_expanded_text_is_not_expanded_again(expand):
+    """A line of the text of a skill is not a command."""
     assert expand("/nested") == "/review a\n/plain"
 
 

@@ -50,8 +50,7 @@ def test_a_project_that_is_not_trusted_brings_no_skills(project, trust):
     assert skills.ignored[0].why == why
 
 
-def test_without_trust_project_skills_are_left_out(project):
-    """The safe side is the usual one."""
+def test_skills_of_a_project_are_left_out_by_default(project):
     skills = Skills(Shed().catalog, project=project)
     assert (names(skills), len(skills.ignored)) == ([], 1)
 
@@ -154,7 +153,7 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, t
     assert names(Skills(Shed().catalog, project=project, trust=trust)) == []
 
 
-def test_what_changes_while_it_is_read_does_not_count(project, trust):
+def test_a_skill_that_changes_while_it_is_read_is_left_out(project, trust):
     """The digest is about the bytes that were read, also if the file changes before the trust is asked for."""
     path = project / ".toolkit" / "skills" / "deploy.md"
     trust.trust(project)
@@ -196,8 +195,7 @@ def test_a_reader_does_not_wait_for_the_look_of_another_thread(project, tmp_path
     assert "deploy" not in skills.names()
 
 
-def test_mistakes_of_a_trusted_project_are_told(project, trust):
-    """As those of the user."""
+def test_mistakes_of_a_trusted_project_are_reported(project, trust):
     write_skill(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
     (project / ".toolkit" / "skills" / "large.md").write_bytes(b"x" * 70_000)
     trust.trust(project)
@@ -206,8 +204,7 @@ def test_mistakes_of_a_trusted_project_are_told(project, trust):
     assert [problem.path.name for problem in skills.problems] == ["large.md", "bad.md"]
 
 
-def test_a_project_without_skills_is_nothing_to_speak_of(tmp_path, trust):
-    """Most have none."""
+def test_a_project_without_skills_causes_no_problem(tmp_path, trust):
     skills = Skills(Shed().catalog, project=tmp_path, trust=trust)
     assert (names(skills), skills.problems, skills.ignored) == ([], (), ())
 
@@ -252,7 +249,7 @@ def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
         ("functions.a", "`functions.a` is reserved: `functions.*` is a namespace of the providers' own"),
     ],
 )
-def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust, name, problem):
+def test_a_skill_of_a_project_cannot_be_mistaken_for_something_else(project, trust, name, problem):
     """By a name that looks like a tool's, or like a provider's own; the user's skills may be called so."""
     path = write_skill(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
     trust.trust(project)

@@ -182,7 +182,7 @@ def test_a_session_goes_on_counting_the_turns_of_its_tools() -> None:
     assert session.unload_after == 2
 
 
-def test_metadata_that_is_no_json_does_not_prevent_the_record() -> None:
+def test_metadata_that_is_not_json_does_not_prevent_the_record() -> None:
     """The metadata of a hook may hold any object, and the record is JSON nevertheless."""
     result = ToolResult("ok", metadata={"who": object(), "at": (1, 2)}, parts=(ImagePart(b"i", "image/png"),))
     copy = load_call(as_stored(dump_call(result, Session())), Session())
@@ -226,8 +226,8 @@ CALL = dump_call(ToolResult("ok"), Session())
         ([], "version None cannot be read"),
     ],
 )
-def test_what_is_no_reply_is_refused(record: Any, words: str) -> None:
-    """A record that is not that of a reply is refused, and the message names the place."""
+def test_a_malformed_record_of_a_reply_is_refused(record: Any, words: str) -> None:
+    """The message names the place."""
     with pytest.raises(ValueError, match=words):
         load_reply(record)
 
@@ -248,8 +248,8 @@ def test_what_is_no_reply_is_refused(record: Any, words: str) -> None:
         ({**CALL, "session": {"loaded": ["read"], "mode": "odd"}}, "odd"),
     ],
 )
-def test_what_is_no_record_of_a_call_is_refused(record: Any, words: str) -> None:
-    """A record that is not that of a call is refused, and the session is not changed."""
+def test_a_malformed_record_of_a_call_is_refused(record: Any, words: str) -> None:
+    """The session is not changed."""
     session = Session()
     with pytest.raises(ValueError, match=words):
         load_call(record, session)

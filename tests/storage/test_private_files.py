@@ -33,7 +33,7 @@ def no_mask():
 
 
 @pytest.mark.usefixtures("no_mask")
-def test_a_file_is_made_for_its_owner_alone(tmp_path):
+def test_only_the_owner_can_read_a_private_file(tmp_path):
     """The umask of the process does not matter, and no other file is left."""
     make_private(str(tmp_path / "file"))
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
@@ -64,8 +64,7 @@ def test_many_can_make_the_same_file_at_once(tmp_path):
     assert sorted(map(str, tmp_path.iterdir())) == sorted(paths)
 
 
-def test_ones_own_file_is_accepted(path):
-    """There is nothing to complain about."""
+def test_a_private_file_of_the_user_is_accepted(path):
     check_private(path)
 
 
@@ -87,15 +86,13 @@ def test_file_of_another_user_is_refused(path):
 
 
 def test_a_link_is_refused(path):
-    """It could lead elsewhere tomorrow."""
     os.symlink(path, f"{path}.link")
     with pytest.raises(UnsafeFileError, match="symbolic link"):
         check_private(f"{path}.link")
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_is_refused(tmp_path, make):
-    """A folder, or something that would wait for ever."""
+def test_a_folder_or_a_special_file_is_refused(tmp_path, make):
     make(tmp_path / "other")
     with pytest.raises(UnsafeFileError, match="not a file"):
         check_private(str(tmp_path / "other"))

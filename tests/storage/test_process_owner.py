@@ -88,8 +88,7 @@ def test_unreaped_process_is_dead(child):
 
 
 @needs_proc
-def test_a_number_used_again_is_another_process(child):
-    """The beginning tells them apart."""
+def test_a_process_with_the_same_number_and_another_start_is_another_one(child):
     _, text = child
     assert is_alive(change_parts(text, began="1")) is False
 
@@ -105,8 +104,7 @@ def test_an_earlier_process_with_our_number_is_dead():
     assert is_alive(change_parts(owner(), token="0" * 16)) is False
 
 
-def test_another_machine_cannot_be_seen():
-    """Its numbers mean nothing here."""
+def test_a_process_of_another_machine_is_not_known_to_be_alive_or_dead():
     assert is_alive(change_parts(owner(), machine="0" * 16)) is None
 
 
@@ -121,12 +119,11 @@ def test_another_machine_cannot_be_seen():
     ]
     + [change_parts(owner(), pid="1²"), change_parts(owner(), token=""), owner() + "\n", owner() + "/1"],
 )
-def test_what_is_no_owner_cannot_be_seen(text):
-    """A text that names no process says nothing about one."""
+def test_a_text_that_names_no_process_is_not_known_to_be_alive_or_dead(text):
     assert is_alive(text) is None
 
 
-def test_without_a_list_of_processes_a_number_has_to_do(child, tmp_path):
+def test_only_the_number_counts_if_there_is_no_list_of_processes(child, tmp_path):
     """A process with this number counts as alive. Without one, the owner is dead."""
     process, text = child
     here = owner(proc=str(tmp_path))

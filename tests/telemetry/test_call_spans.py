@@ -99,7 +99,7 @@ async def test_attempts_repairs_and_the_origin_are_on_the_span(recording):
     assert (span.attributes["toolkit.repairs"], span.attributes["toolkit.origin"]) == (1, "python")
 
 
-async def test_what_a_hook_decides_is_an_event(recording):
+async def test_the_outcome_of_a_hook_is_an_event(recording):
     dispatcher = Dispatcher(build_work(), hooks=[Gate(work=Modify({"how": "well"})), recording.hook()])
     await dispatcher.call("work")
     events = [event for event in recording.one("execute_tool work").events if event.name == "toolkit.hook"]
@@ -153,7 +153,7 @@ def build_login() -> Catalog:
     return catalog
 
 
-async def test_nothing_that_people_wrote_is_shown_without_capture(recording):
+async def test_a_span_has_no_text_of_people_without_capture(recording):
     dispatcher = Dispatcher(build_login(), hooks=[recording.hook()])
     await dispatcher.call(
         "login", {"name": "ada-l", "password": "hunter22"}, session=Session(id="s-ada"), principal="ada@example.org"
@@ -237,8 +237,8 @@ def test_a_name_is_cut_after_its_characters_are_shown():
 # What does not record.
 
 
-async def test_nothing_is_told_while_nothing_records():
-    """Neither a span nor an event is made, and the text of a result is written when it is read."""
+async def test_no_events_are_sent_while_no_span_is_recorded():
+    """The text of a result is written when it is read."""
     events = []
 
     class Counting(Telemetry):

@@ -62,7 +62,7 @@ async def test_a_flow_that_goes_on_is_linked_to_the_call_that_waited(recording):
 
 
 async def test_a_durable_flow_that_goes_on_is_linked_to_the_call_that_waited(tmp_path):
-    """Also if its process was cut off after the answer."""
+    """This holds also if its process was cut off after the answer."""
     recordings, address = [KeptSpans() for _ in range(3)], f"sqlite:///{tmp_path}/runs.sqlite"
     async with DurableHost(address) as durable:
         waiting = await build_flow(recordings[0]).run(Plan(), durable, id="r1")

@@ -160,7 +160,7 @@ async def test_a_file_has_each_type_of_value_and_the_attempts(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_file_that_cannot_be_written_any_more_is_told_once(tmp_path, caplog):
+async def test_a_file_that_cannot_be_written_any_more_is_logged_once(tmp_path, caplog):
     folder = tmp_path / "traces"
     folder.mkdir()
     hook = TraceFile(folder / "run.jsonl")

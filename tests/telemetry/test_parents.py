@@ -133,7 +133,7 @@ async def test_a_run_is_the_parent_of_its_models_and_its_calls(recording):
 
 
 async def test_a_stream_of_an_agent_is_one_tree(recording):
-    """Also if the program has a span of its own around it."""
+    """This holds also if the program has a span of its own around it."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[recording.hook()]))
     with recording.tracers.get_tracer("test").start_as_current_span("program"):
@@ -387,7 +387,7 @@ async def test_a_dispatcher_and_an_agent_take_telemetry(recording):
 @pytest.mark.parametrize(
     "give", [Dispatcher, lambda tools, **options: Agent(ScriptedProvider(["a"]), tools, **options)]
 )
-def test_what_is_no_telemetry_is_refused_where_it_is_given(give):
+def test_an_invalid_telemetry_option_is_refused(give):
     with pytest.raises(TypeError, match=r"telemetry cannot be .*; give Telemetry\(\) or TraceFile\(path\)"):
         give([], telemetry="otlp")
 

@@ -66,8 +66,8 @@ async def test_calls_are_remembered_with_what_came_of_them(recorder):
     assert len(recorder) == 0
 
 
-async def test_what_was_called_is_found(recorder):
-    """By its name, by its arguments, by a part of them, by how it ended, by how often."""
+async def test_assert_called_finds_a_call(recorder):
+    """It may be given the name, all or some arguments, the kind of the result, and the number of calls."""
     assert assert_called(recorder, "add").arguments == {"a": 1, "b": 2}
     assert assert_called(recorder, "add", {"a": 5}).result.value == 6
     assert assert_called(recorder, "add", {"b": 2}, partly=True, times=2).arguments == {"a": 1, "b": 2}
@@ -75,8 +75,7 @@ async def test_what_was_called_is_found(recorder):
     assert assert_called(recorder, "remove", times=0) is None
 
 
-async def test_what_was_not_called_is_told_with_the_nearest_call(recorder):
-    """Everything that was called, and a diff with what came nearest."""
+async def test_the_error_of_assert_called_has_all_calls_and_a_diff_with_the_nearest(recorder):
     with pytest.raises(AssertionError) as caught:
         assert_called(recorder, "add", {"a": 1, "b": 3})
     assert str(caught.value).splitlines() == [
@@ -100,7 +99,7 @@ async def test_partly_compares_only_the_expected_arguments(recorder):
     assert str(caught.value).splitlines()[-4:] == ["    {", '  -   "b": 7', '  +   "b": 2', "    }"]
 
 
-async def test_a_call_that_only_ended_in_another_way_is_told_so(recorder):
+async def test_the_error_of_assert_called_says_that_only_the_kind_differs(recorder):
     with pytest.raises(AssertionError) as caught:
         assert_called(recorder, "add", {"a": 1}, partly=True, kind="waiting")
     assert str(caught.value).splitlines()[-1] == "the arguments fit, but it ended as `ok`"
@@ -115,8 +114,7 @@ async def test_true_is_not_one(recorder):
         assert_called(recorder, "add", {"a": True, "b": 2})
 
 
-async def test_how_often_is_told(recorder):
-    """As it was expected, and as it was."""
+async def test_the_error_has_the_expected_and_the_real_number_of_calls(recorder):
     with pytest.raises(AssertionError, match=r"expected add\(\.\.\.\) -> ok 3 times, but 2 times"):
         assert_called(recorder, "add", times=3, kind="ok")
     with pytest.raises(AssertionError, match="nothing was called"):
@@ -187,7 +185,6 @@ def fail_check_catalog():
 
 @pytest.mark.parametrize("fail", [fail_assert_called, fail_check_tool, fail_check_catalog])
 async def test_a_failed_assertion_shows_the_line_of_the_test(fail):
-    """`__tracebackhide__` in every assertion."""
     with pytest.raises(AssertionError) as caught:
         fail()
     entries = caught.traceback.filter(caught)

@@ -77,7 +77,7 @@ async def test_right_and_wrong_cases_are_counted(ask):
     }
 
 
-async def test_the_right_tool_with_wrong_arguments_is_told_apart(ask):
+async def test_the_right_tool_with_wrong_arguments_counts_as_a_right_choice_only(ask):
     evaluation = await ask([LATE], [call("look_up", order=8)])
     assert (evaluation.tool_choice, evaluation.score) == (Score(1, 1), Score(0, 1))
     assert evaluation.results[0].reason == "look_up: order is 8, expected 7"
@@ -124,7 +124,7 @@ async def test_objects_are_judged_as_in_bfcl(ask):
 
 
 async def test_calls_may_come_in_any_order(ask):
-    """And a call that fits two expectations is given to the one that needs it."""
+    """A call that fits two expectations is given to the one that needs it."""
     case = {"id": "x", "question": "?", "ground_truth": [{"look_up": {"order": [1, 2]}}, {"look_up": {"order": [1]}}]}
     first, second = call("look_up", order=1), call("look_up", order=2)
     assert [
@@ -198,7 +198,7 @@ async def test_an_evaluation_can_be_kept_and_compared(ask):
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"version": 2}, {"version": 1, "results": [{}]}])
-def test_what_is_no_evaluation_is_refused(data):
+def test_malformed_evaluation_data_is_refused(data):
     with pytest.raises(ValueError, match="evaluation"):
         Evaluation.from_json(data)
 

@@ -79,8 +79,8 @@ def test_the_tools_of_an_example_keep_every_law_and_need_no_advice(example):
     assert lint(catalog) == []
 
 
-def test_the_kit_finds_what_its_own_example_is_about():
-    """That one shows a tool that fails for a bill without guests."""
+def test_the_kit_finds_the_fault_of_its_example():
+    """The example shows a tool that fails for a bill without guests."""
     file = Path(__file__).parents[2] / "examples" / "19_testing.py"
     (violation,) = broken_laws(catalog_of(str(file)), examples=15)
     assert (violation.tool, violation.rule, violation.arguments) == (
@@ -115,8 +115,8 @@ def test_a_standard_function_that_is_run_raises_for_what_no_annotation_forbids()
     assert "annotate its parameters" in violation.remedy
 
 
-def test_without_hypothesis_the_extra_is_named():
-    """A recorder needs nothing; a strategy says what to install."""
+def test_the_error_names_the_extra_if_hypothesis_is_missing():
+    """A recorder needs no extra."""
     source = textwrap.dedent("""
         import sys
         sys.modules["hypothesis"] = None
@@ -134,8 +134,7 @@ def test_without_hypothesis_the_extra_is_named():
     )
 
 
-def test_importing_the_kit_imports_neither_hypothesis_nor_the_laws():
-    """What is not used is not loaded."""
+def test_importing_the_kit_does_not_import_hypothesis_or_the_laws():
     source = (
         "import sys, toolkit.testing; print([m for m in sys.modules if 'hypothesis' in m or 'toolkit.testing.' in m])"
     )
@@ -143,8 +142,7 @@ def test_importing_the_kit_imports_neither_hypothesis_nor_the_laws():
     assert run.stdout == "[]\n"
 
 
-def test_only_what_there_is_can_be_imported():
-    """A misspelt name is an `AttributeError`, as everywhere."""
+def test_an_unknown_name_of_the_kit_is_an_attribute_error():
     import toolkit.testing
 
     assert all(hasattr(toolkit.testing, name) for name in toolkit.testing.__all__)

@@ -49,8 +49,8 @@ def test_a_module_offers_what_it_defines(write_module):
     assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
 
 
-def test_what_a_package_exports_counts_wherever_it_was_written(write_module):
-    """`__all__` says what is meant: a package whose functions come from its modules has them too."""
+def test_exports_of_a_package_count_wherever_they_were_written(write_module):
+    """A package whose functions come from its modules lists them in `__all__`."""
     write_module("inner_tools", "def shout(text: str) -> str:\n    'Say it louder.'\n    return text.upper()\n")
     name = write_module(
         "outer_tools",
@@ -99,15 +99,13 @@ def test_a_file_is_a_module(tmp_path):
         ("json", "json has no tools"),
     ],
 )
-def test_what_is_not_there_is_told(target, words):
-    """With the name, and what to do."""
+def test_a_missing_target_is_an_error_with_the_remedy(target, words):
     with pytest.raises(CatalogError, match=words):
         catalog_of(target)
 
 
 @pytest.mark.parametrize("source", ["1/0", "import sys; sys.exit(3)", "def"], ids=["raises", "exits", "no Python"])
-def test_a_module_that_fails_is_told(write_module, source):
-    """The message has the exception that it raised, of any kind."""
+def test_the_error_for_a_module_that_fails_has_its_exception(write_module, source):
     with pytest.raises(CatalogError, match="it raised (ZeroDivisionError|SystemExit|SyntaxError)"):
         catalog_of(write_module("failing_tools", source))
 
@@ -165,8 +163,8 @@ def test_a_package_here_is_meant_though_it_is_installed_as_well(tmp_path):
     assert run_in(tmp_path / "here", source) == "2\n"
 
 
-def test_what_lies_beside_a_file_can_be_imported_by_it(tmp_path):
-    """As if it were run, from whichever folder."""
+def test_a_file_can_import_modules_beside_it(tmp_path):
+    """This holds for any working folder."""
     (tmp_path / "helping_hand.py").write_text("from toolkit import tool\n")
     (tmp_path / "handy_tools.py").write_text("from helping_hand import tool\n" + TOOLS)
     source = LOAD.format(target=str(tmp_path / "handy_tools.py")) + "print(len(found))"
@@ -205,13 +203,13 @@ def test_a_file_in_the_root_folder_is_in_no_package(monkeypatch):
     assert list_packages(Path("/shop/inner/tools.py")) == [Path("/shop"), Path("/shop/inner")]
 
 
-def test_a_file_of_a_package_whose_name_another_has_is_loaded_alone(tmp_path):
-    """As is one in a folder that no import statement can name."""
-    for folder in ("json", "my-tools"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "__init__.py").write_text("raise RuntimeError('not imported')")
-        (tmp_path / folder / "lonely.py").write_text(TOOLS)
-        assert catalog_of(str(tmp_path / folder / "lonely.py")).names() == ["cook", "shout"]
+@pytest.mark.parametrize("folder", ["json", "my-tools"])
+def test_a_file_of_a_package_that_cannot_be_imported_is_loaded_alone(tmp_path, folder):
+    """Another package has the same name, or no import statement can name the folder."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "__init__.py").write_text("raise RuntimeError('not imported')")
+    (tmp_path / folder / "lonely.py").write_text(TOOLS)
+    assert catalog_of(str(tmp_path / folder / "lonely.py")).names() == ["cook", "shout"]
 
 
 def test_a_file_that_has_failed_fails_again(tmp_path):
@@ -222,8 +220,7 @@ def test_a_file_that_has_failed_fails_again(tmp_path):
             catalog_of(str(tmp_path / "half_a_file.py"))
 
 
-def test_an_empty_module_is_told_what_is_missing(write_module):
-    """Even with all its functions looked at."""
+def test_the_error_for_a_module_without_tools_has_the_remedy(write_module):
     with pytest.raises(CatalogError, match="decorate a function with `@tool`"):
         catalog_of(write_module("empty_tools", "a = 1"), undecorated=True)
 
@@ -257,8 +254,7 @@ def test_a_long_list_of_changes_is_cut(tmp_path):
     assert describe_changes(before, watched.snapshot()).endswith("4 appeared and 3 more")
 
 
-def test_what_cannot_be_watched_is_told(tmp_path):
-    """A file is no folder, and a folder without end is too large."""
+def test_a_file_or_a_too_large_folder_cannot_be_watched(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is no folder"):
         WatchedFolder(tmp_path / "file")
@@ -266,8 +262,8 @@ def test_what_cannot_be_watched_is_told(tmp_path):
         WatchedFolder(tmp_path, max_entries=0).snapshot()
 
 
-def test_an_unreadable_file_is_told_as_such(tmp_path):
-    """A link that vanishes, a file that is not ours: the rest is still compared."""
+def test_an_unreadable_file_has_its_own_kind_in_a_snapshot(tmp_path):
+    """The rest is still compared."""
     (tmp_path / "a").write_text("x")
     watched = WatchedFolder(tmp_path)
     assert watched.snapshot()["a"][0] == "file"
@@ -284,8 +280,7 @@ def test_a_catalog_is_followed(write_module):
 
 
 @pytest.mark.parametrize("name", [".", "./", "tools/"])
-def test_a_folder_is_told_to_name_a_file(tmp_path, monkeypatch, name):
-    """With the first file that it has."""
+def test_the_error_for_a_folder_names_its_first_file(tmp_path, monkeypatch, name):
     (tmp_path / "tools").mkdir()
     for folder in (tmp_path, tmp_path / "tools"):
         (folder / "shop.py").write_text("")

@@ -49,7 +49,7 @@ def run(pytester):
     return run
 
 
-def test_nothing_of_toolkit_is_imported_until_it_is_used(pytester, run):
+def test_the_plugin_imports_toolkit_only_when_it_is_used(pytester, run):
     """A test run that has nothing to do with tools does not pay for them."""
     pytester.makepyfile("""
         import sys
@@ -423,7 +423,7 @@ def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
 
 
 @pytest.mark.long
-def test_a_fault_of_one_tool_is_reported_once_and_a_tool_that_answers_alike_is_noted(pytester, run):
+def test_a_fault_is_reported_once_and_a_tool_with_constant_answers_has_a_note(pytester, run):
     pytester.makepyfile(
         orders="""
             import asyncio

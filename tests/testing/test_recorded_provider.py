@@ -174,7 +174,7 @@ async def test_a_recording_of_another_model_is_an_error(path):
     "text",
     ["", "[]", "{", '{"version": 2}', '{"version": 1}', '{"version": 1, "exchanges": [{"request": {"after": 3}}]}'],
 )
-def test_a_file_that_is_no_recording_is_named(tmp_path, text):
+def test_a_file_that_is_not_a_recording_is_named(tmp_path, text):
     file = tmp_path / "broken.json"
     file.write_text(text)
     with pytest.raises(ProviderError, match=r"cannot read the recording .*broken.json: .*; delete it") as caught:
@@ -199,13 +199,14 @@ async def test_secrets_are_not_in_the_file(path, monkeypatch):
     assert recorded.text == f"Done, {KEY}, open-sesame-42."
 
 
-async def test_a_recording_with_masked_secrets_is_played(path):
+@pytest.mark.parametrize("password", ["hunter2!", "another"])
+async def test_a_recording_with_masked_secrets_is_played(path, password):
+    """A prompt with another secret plays the same recording."""
     script = ScriptedProvider([[make_call("log_in", {"user": "ada", "password": "hunter2!", "pin": 12})], "Done."])
     prompt = "Log ada in with hunter2! and 12."
     await run(RecordedProvider(path, script), prompt)
-    for played_prompt in (prompt, prompt.replace("hunter2!", "another")):
-        played = await run(RecordedProvider(path), played_prompt)
-        assert (played.status, played.reason) == ("done", "")
+    played = await run(RecordedProvider(path), prompt.replace("hunter2!", password))
+    assert (played.status, played.reason) == ("done", "")
 
 
 async def test_a_difference_is_shown_without_secrets(path):

@@ -165,7 +165,7 @@ FRAME = DataFrame([("a", Series([1, 2])), ("b", Series(["x", NAN], kind="O"))])
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_what_looks_like_an_array_has_a_json_form(value, form):
+def test_an_array_like_value_has_a_json_form(value, form):
     """Use `__index__`, `.item()`, `.tolist()`; the index of a table is not lost."""
     assert require_json(value) == form
     assert as_json(value) == form
@@ -195,8 +195,7 @@ def test_an_array_that_is_too_large_is_not_unfolded():
 
 
 @pytest.mark.parametrize("value", [object(), 1.5j, dt.date(2024, 5, 1), ValueError()], ids=type)
-def test_other_values_are_left_to_their_codecs(value):
-    """They are no arrays."""
+def test_a_value_that_is_not_an_array_is_left_to_its_codec(value):
     assert to_plain_value(value) is UNKNOWN
 
 
@@ -261,8 +260,7 @@ def test_values_of_pandas():
     assert as_text(require_json(frame)).startswith('[{"day":"2024-05-01T00:00:00"')
 
 
-def test_values_of_polars():
-    """Columns and tables."""
+def test_columns_and_tables_of_polars_have_a_json_form():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"a": [1, 2], "day": [dt.date(2024, 5, 1), None]})
     assert require_json(frame) == [{"a": 1, "day": "2024-05-01"}, {"a": 2, "day": None}]

@@ -196,8 +196,8 @@ def test_many_keys_that_become_one_take_no_time():
     assert len(dict_with_unique_keys(("a", number) for number in range(50_000))) == 50_000
 
 
-def test_a_generator_is_told_as_what_it_is():
-    """It is not run: it may have no end."""
+def test_a_generator_is_shown_and_not_run():
+    """It may have no end."""
     assert convert_value(number for number in range(3)).startswith("<generator object")
 
 
@@ -216,7 +216,7 @@ def test_a_cycle_ends():
     assert convert_value(order)["inner"] == ["<the same object again>"]
 
 
-def test_the_same_object_twice_is_no_cycle():
+def test_the_same_object_twice_is_not_a_cycle():
     """Only what is inside itself is one."""
     item = [1]
     assert convert_value([item, item]) == [[1], [1]]
@@ -348,7 +348,6 @@ def test_an_object_that_lies_about_its_class_is_not_believed():
 
 
 def test_a_field_that_was_never_set_is_left_out():
-    """The others are still something."""
     value = Unset.__new__(Unset)
     value.there = 1
     assert convert_value(value) == {"there": 1}
@@ -396,8 +395,8 @@ def test_json_stays_as_it_is(value):
 
 
 @pytest.mark.parametrize("value", [(1,), {1: 2}, {"a": (1,)}, [{"a": {2: 3}}], Level.LOW, {"a": Text("b")}])
-def test_what_json_would_change_is_not_strict(value):
-    """Tuples, keys that are no text, subclasses."""
+def test_a_value_that_json_would_change_is_not_strict(value):
+    """Examples are tuples, keys that are not text, and subclasses."""
     assert not is_strict_json(value)
 
 

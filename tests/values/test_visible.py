@@ -49,8 +49,8 @@ TEXTS = st.text(st.one_of(st.characters(), st.sampled_from(TRICKY)))
         ("a\u0338b", r"a\u0338b"),
     ],
 )
-def test_what_acts_or_hides_is_shown_as_its_code(text, visible):
-    """Controls, bidi controls, zero-width characters, tags, odd spaces, halves of surrogate pairs."""
+def test_invisible_and_control_characters_are_shown_as_codes(text, visible):
+    """They are controls, bidi controls, zero-width characters, tags, odd spaces, and halves of surrogate pairs."""
     assert make_visible(text) == visible
 
 
@@ -79,8 +79,8 @@ def test_what_acts_or_hides_is_shown_as_its_code(text, visible):
         ("‹\u0430 U+0061›", "‹‹\u0430 U+0430› U+0061›"),
     ],
 )
-def test_what_passes_for_ascii_is_shown_with_its_code_point(text, visible):
-    """In a word of mixed scripts, in a word of such letters alone, and where a path or a command would be misread."""
+def test_letters_that_resemble_ascii_are_shown_with_their_code_point(text, visible):
+    """They are in a word of mixed scripts or of such letters alone, and where a path or a command would be misread."""
     assert make_visible(text) == visible
 
 
@@ -125,8 +125,8 @@ def test_one_line_stays_one_line():
 
 
 @given(TEXTS, st.booleans())
-def test_nothing_that_acts_or_hides_survives(text, keep_lines):
-    """The shown text has no control character, format character or odd space for any input."""
+def test_the_shown_text_has_no_invisible_or_control_character(text, keep_lines):
+    """It also has no odd space."""
     for character in make_visible(text, keep_lines=keep_lines):
         is_kept = keep_lines and character in "\n\t"
         assert is_kept or character == " " or unicodedata.category(character)[0] not in "CZ"
@@ -141,7 +141,6 @@ def test_shown_twice_is_shown_once(text, keep_lines):
 
 @given(st.text(string.ascii_letters + string.digits + string.punctuation + " "))
 def test_plain_ascii_is_unchanged(text):
-    """Backslashes and brackets too."""
     assert make_visible(text, keep_lines=False) == text
 
 

@@ -51,8 +51,8 @@ def tree(root):
         *("{root}/a/b/file", "{root}/relative", "{root}/../root/a/b/file", "//{root}/a/b/file", "../root/a/b/file"),
     ],
 )
-def test_what_leads_inside_is_read(tree, space, path):
-    """However a path is written, if it ends inside it is read."""
+def test_a_path_that_leads_inside_is_read(tree, space, path):
+    """It may be written in any form."""
     assert space.read(path.format(root=tree)) == b"inside"
 
 
@@ -74,32 +74,31 @@ NO_PATHS = ["circle", "circle/x", "", "a\0b", "n" * 256, "n/" * 2100 + "n", "\ud
 
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("doing", ["read", "open", "stat", "entries", "walk", "place"])
-def test_what_leads_outside_is_refused(tree, space, doing, path):
-    """No verb reaches outside, and the reason is told."""
+def test_a_path_that_leads_outside_is_refused(tree, space, doing, path):
+    """This holds for every method."""
     with pytest.raises(Safety):
         getattr(space, doing)(path.format(root=tree))
 
 
 @pytest.mark.parametrize("path", NO_PATHS)
 @pytest.mark.parametrize("doing", ["read", "open", "stat", "entries", "walk", "place"])
-def test_what_is_no_path_fails_and_is_no_matter_of_safety(tree, space, doing, path):
-    """A text that leads to no file is a mistake that the model may correct, so the error is a plain `ToolError`."""
+def test_a_text_that_is_not_a_path_is_a_plain_tool_error(tree, space, doing, path):
+    """The model may correct the mistake."""
     with pytest.raises(ToolError) as problem:
         getattr(space, doing)(path)
     assert type(problem.value) is ToolError
 
 
 @pytest.mark.parametrize("path", NO_PATHS)
-def test_nothing_is_written_to_what_is_no_path(tree, space, path):
-    """A write fails in the same way."""
+def test_writing_to_a_text_that_is_not_a_path_is_a_plain_tool_error(tree, space, path):
     with pytest.raises(ToolError) as problem:
         space.write(path, b"x")
     assert type(problem.value) is ToolError
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_nothing_is_written_outside(tree, space, path):
-    """No write reaches outside, and nothing there changes."""
+def test_no_write_reaches_outside(tree, space, path):
+    """The files there do not change."""
     with pytest.raises(Safety):
         space.write(path.format(root=tree), b"x")
     assert os.listdir(tree.parent / "outside") == ["secret.txt"]
@@ -135,11 +134,19 @@ SECRETS = [".env", ".ssh/id_rsa", "deep/.ENV", "server.pem", ".aws/credentials"]
 
 
 @pytest.mark.parametrize("path", SECRETS)
-def test_secrets_are_neither_read_nor_written(root, space, path):
-    """A protected file is refused as it is written, and nothing is made on the way."""
-    for verb in (space.read, space.stat, lambda path: space.write(path, b"x")):
-        with pytest.raises(Safety, match=r"tools neither read nor write it.*Workspace\(unprotected=...\)"):
-            verb(path)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda space, path: space.read(path),
+        lambda space, path: space.stat(path),
+        lambda space, path: space.write(path, b"x"),
+    ],
+    ids=["read", "stat", "write"],
+)
+def test_a_secret_is_not_read_and_not_written(root, space, path, use):
+    """The error names the protected file and the remedy, and no file is created."""
+    with pytest.raises(Safety, match=r"tools neither read nor write it.*Workspace\(unprotected=...\)"):
+        use(space, path)
     assert os.listdir(root) == []
 
 
@@ -166,8 +173,7 @@ def test_a_name_on_the_way_protects_too(root, space):
         space.read("notes")
 
 
-def test_what_runs_code_is_read_and_not_written(root, space):
-    """A file that makes programs run code may be looked at."""
+def test_a_file_that_makes_programs_run_code_is_read_and_not_written(root, space):
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("[core]")
     assert space.read(".git/config") == b"[core]"
@@ -234,13 +240,12 @@ def test_the_innermost_folder_counts(several, scratch, path):
 
 @pytest.mark.parametrize("path", [".", "vendor", "{above}/lib"])
 def test_a_folder_of_the_workspace_is_not_replaced(several, scratch, path):
-    """The folders themselves stay."""
     with pytest.raises((Safety, ToolError)):
         several.write(path.format(above=scratch), b"x")
 
 
-def test_the_folders_are_told(several, scratch, root):
-    """Other tools need them: what may be written, the root first, and what may only be read."""
+def test_a_workspace_lists_its_folders(several, scratch, root):
+    """Other tools need them. The writable folders come first, beginning with the root, and then the read-only ones."""
     assert several.folders == (str(root), str(scratch / "lib"), str(root / "vendor" / "mine"))
     assert several.read_only == (str(root / "vendor"), str(scratch / "docs"))
     assert several.safety().root == several.root
@@ -261,8 +266,8 @@ def test_links_that_change_all_the_time_are_given_up(root):
     assert 1 < len(tries) < 100
 
 
-def test_what_is_inside_no_held_folder_is_refused(root, scratch):
-    """What the folders allow is still not opened without a descriptor to open it beneath."""
+def test_a_path_in_no_open_folder_is_refused(root, scratch):
+    """The folders allow the path, but there is no descriptor to open it beneath."""
     borders = Borders(Folders([scratch]), ProtectedFiles([]), [OpenFolder(str(root))])
     with pytest.raises(Safety, match="in no folder that this workspace holds"):
         borders.run_on_path("outside/secret.txt", "read", lambda spot: spot)
@@ -272,8 +277,8 @@ def test_what_is_inside_no_held_folder_is_refused(root, scratch):
 @given(
     tree=TREES, paths=st.lists(st.one_of(PATHS, PATHS.map(lambda path: f"../inside/{path}")), min_size=1, max_size=8)
 )
-def test_what_is_read_is_what_the_checks_allow_and_the_system_finds(scratch, way, tree, paths):
-    """On any tree, a file that is read is inside, passes the safety checks, and is the one `open` finds."""
+def test_a_file_that_is_read_is_allowed_and_is_the_one_that_the_system_opens(scratch, way, tree, paths):
+    """On any tree, the file is inside and passes the safety checks."""
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=scratch) as above:

@@ -105,8 +105,8 @@ def test_a_real_disk_that_takes_no_more_leaves_the_old_file(scratch, prepare, re
     assert set(names) <= {"file", "x"}
 
 
-def test_a_folder_that_cannot_be_kept_for_certain_is_told(scratch):
-    """If the disk fails after the rename, the file is written, and the message does not say otherwise."""
+def test_an_error_after_the_rename_does_not_deny_that_the_file_was_written(scratch):
+    """The disk fails when the folder is synchronized."""
     folder = os.open(scratch, os.O_PATH)
     try:
         with pytest.raises(ToolError, match="the disk failed.*; it is written, and may be lost again"):

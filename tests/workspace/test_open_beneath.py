@@ -56,8 +56,7 @@ def answer(folder, path, flags):
 
 
 @pytest.mark.parametrize("path", [".", "a", "a/b", "a/b/file"])
-def test_what_is_there_is_opened(tree, way, path):
-    """A path without links gives exactly that file or folder."""
+def test_an_existing_path_without_links_is_opened(tree, way, path):
     status = os.lstat(tree / path)
     assert answer(OpenFolder(str(tree), way=way), path, PATH_FLAGS) == (status.st_dev, status.st_ino)
 
@@ -66,8 +65,8 @@ def test_what_is_there_is_opened(tree, way, path):
 @pytest.mark.parametrize(
     "path", ["to_folder", "to_file", "to_self", "to_nothing", "out", "a/up", "to_folder/b/file", "out/secret.txt"]
 )
-def test_a_link_is_told_as_one(tree, way, path, flags):
-    """A link anywhere in the path is ELOOP, for every purpose of the opening."""
+def test_a_link_anywhere_in_the_path_is_eloop(tree, way, path, flags):
+    """This holds for every purpose of the opening."""
     assert answer(OpenFolder(str(tree), way=way), path, flags) == errno.ELOOP
 
 
@@ -81,8 +80,7 @@ def test_a_link_is_told_as_one(tree, way, path, flags):
         ("n" * 256, PATH_FLAGS, errno.ENAMETOOLONG),
     ],
 )
-def test_what_is_not_there_is_an_error(tree, way, path, flags, number):
-    """Both ways give the error that the system gives."""
+def test_opening_a_missing_path_has_the_error_of_the_system(tree, way, path, flags, number):
     assert answer(OpenFolder(str(tree), way=way), path, flags) == number
 
 
@@ -161,8 +159,8 @@ def test_no_descriptor_is_left_open(tree, way):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM], ids=["absent", "forbidden"])
-def test_without_openat2_the_walk_is_taken(number):
-    """An old kernel, or a filter that forbids the call, is noticed."""
+def test_a_system_without_openat2_is_noticed(number):
+    """The kernel is old, or a filter forbids the call."""
     asked_anew = kernel_has_openat2.__wrapped__
     assert refusing("openat2", number, asked_anew) is False
 

@@ -50,8 +50,8 @@ def make_device(path):
 
 @pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
 @pytest.mark.parametrize("doing", ["read", "open", "write"])
-def test_what_is_no_file_is_refused_at_once(root, space, make, doing):
-    """Pipes, sockets and devices are named in the refusal, and the call does not wait for them."""
+def test_a_pipe_or_socket_or_device_is_refused_at_once(root, space, make, doing):
+    """The refusal names it, and the call does not block."""
     make(root / "odd")
     arguments = ("odd", b"x") if doing == "write" else ("odd",)
     with pytest.raises(ToolError, match="only files can be read or written"):
@@ -68,13 +68,22 @@ def test_a_folder_is_not_read_as_a_file(root, space, path):
         space.read(path)
 
 
+USES = {
+    "read": lambda space, path: space.read(path),
+    "write": lambda space, path: space.write(path, b"x"),
+    "stat": lambda space, path: space.stat(path),
+    "walk": lambda space, path: space.walk(path),
+}
+"""The methods of a workspace that take a path."""
+
+
 @pytest.mark.parametrize("path", ["folder/", "folder/.", "folder/..", "new/"])
-def test_a_path_that_can_only_be_a_folder_is_no_file(root, space, path):
-    """A slash at the end is not dropped, which would name another thing."""
+@pytest.mark.parametrize("use", ["read", "write"])
+def test_a_path_that_can_only_be_a_folder_is_not_read_or_written(root, space, path, use):
+    """A slash at the end is not dropped, because the path would name another file."""
     (root / "folder").mkdir()
-    for verb in (space.read, lambda path: space.write(path, b"x")):
-        with pytest.raises(ToolError, match="names a folder"):
-            verb(path)
+    with pytest.raises(ToolError, match="names a folder"):
+        USES[use](space, path)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +95,8 @@ def test_a_path_that_can_only_be_a_folder_is_no_file(root, space, path):
         ("to_nothing", "does not exist"),
     ],
 )
-def test_what_is_not_there_is_told(root, space, path, reason):
-    """A missing file is an answer for the model."""
+def test_reading_a_missing_file_is_a_plain_tool_error(root, space, path, reason):
+    """The model can act on it."""
     (root / "file").write_text("x")
     (root / "to_nothing").symlink_to("nothing")
     with pytest.raises(ToolError, match=reason) as caught:
@@ -115,16 +124,14 @@ def test_a_file_that_says_nothing_of_its_size_is_bounded_too(way):
         space.read(path, max_bytes=10)
 
 
-def test_an_error_while_reading_is_told(way):
-    """What fails after the file was opened is a tool's error like any other."""
+def test_an_error_while_reading_is_a_tool_error(way):
     space = Workspace(f"/proc/{os.getpid()}/task", way=way)
     with pytest.raises(ToolError, match="'.*mem' cannot be read"):
         space.read(f"{os.getpid()}/mem")
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not hasattr(os, "seteuid"), reason="NOT TESTED: root reads everything")
-def test_a_file_without_the_right_to_read_it_is_told(root, space):
-    """The system's refusal is an answer for the model."""
+def test_reading_a_file_without_permission_is_a_tool_error(root, space):
     (root / "file").write_text("x")
     (root / "file").chmod(0)
     if os.geteuid() != 0:
@@ -140,8 +147,8 @@ def test_a_file_without_the_right_to_read_it_is_told(root, space):
         os.seteuid(0)
 
 
-def test_stat_tells_what_open_would_open(root, space):
-    """Links are followed, and the path is the one that was asked for."""
+def test_stat_describes_the_file_that_open_would_open(root, space):
+    """Links are followed, and the path is the one that was given."""
     (root / "file").write_bytes(b"12345")
     (root / "file").chmod(0o640)
     os.utime(root / "file", (1, 2.5))
@@ -162,8 +169,8 @@ def test_place_is_one_name_for_one_file(root, space):
         space.place("file/more")
 
 
-def test_what_is_kept_can_be_asked(root):
-    """Other tools ask by name alone, for what they do without this workspace."""
+def test_is_kept_says_whether_a_name_is_protected(root):
+    """Other tools ask by name alone."""
     space = Workspace(root, protected=["*.db"], unprotected=[".env"])
     questions = [(path, access) for path in (".git/config", "a.db", ".env") for access in ("read", "write")]
     answers = [space.is_kept(str(root / path), access) for path, access in questions]
@@ -209,17 +216,16 @@ def test_a_preview_may_read_and_not_write(root, space):
     assert (root / "file").read_bytes() == b"x"
 
 
-def test_a_closed_workspace_refuses_everything(root):
-    """After close nothing is opened, and the remedy is told."""
+@pytest.mark.parametrize("use", USES)
+def test_a_closed_workspace_refuses_every_method(root, use):
+    """The error has the remedy."""
     space = Workspace(root)
     space.close()
-    for verb in (space.read, space.stat, space.walk, lambda path: space.write(path, b"")):
-        with pytest.raises(ToolError, match="is closed; make a new one"):
-            verb("file")
+    with pytest.raises(ToolError, match="is closed; make a new one"):
+        USES[use](space, "file")
 
 
 def test_closing_closes_the_descriptors(root):
-    """A workspace leaves nothing open."""
     before = list_descriptors()
     with Workspace(root) as space:
         assert list_new_descriptors(before)
@@ -227,14 +233,14 @@ def test_closing_closes_the_descriptors(root):
     assert not list_new_descriptors(before)
 
 
-def test_a_moved_root_is_refused(root, space):
-    """Nothing is read or written in a folder that only has the name of the one that was meant."""
+@pytest.mark.parametrize("use", ["read", "write"])
+def test_a_moved_root_is_refused(root, space, use):
+    """No file is read or written in another folder that has the name of the root."""
     root.rename(root.parent / "moved")
     root.mkdir()
     (root / "file").write_text("another")
-    for verb in (space.read, lambda path: space.write(path, b"")):
-        with pytest.raises(ToolError, match="was moved or replaced"):
-            verb("file")
+    with pytest.raises(ToolError, match="was moved or replaced"):
+        USES[use](space, "file")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +264,5 @@ def test_options_are_checked_where_they_are_given(root, options, error, reason):
         Workspace(root, **options)
 
 
-def test_a_workspace_tells_its_root(root):
-    """Its repr says which one it is."""
+def test_the_repr_of_a_workspace_has_its_root(root):
     assert repr(Workspace(root)) == f"Workspace({str(root)!r})"

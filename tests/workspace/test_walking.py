@@ -42,8 +42,7 @@ def test_a_folder_is_listed_by_name(tree, space):
     ]
 
 
-def test_an_entry_tells_size_time_and_mode(tree, space):
-    """An entry has what a listing shows."""
+def test_an_entry_has_size_and_time_and_mode(tree, space):
     os.utime(tree / "a.txt", (5, 7.25))
     (tree / "a.txt").chmod(0o604)
     assert Entry("a.txt", "a.txt", "file", 5, 7.25, 0o604) in space.entries()
@@ -60,8 +59,8 @@ def test_entries_carry_the_path_that_was_asked_for(tree, space, path, paths):
     assert [space.stat(entry_path).path for entry_path in paths_found] == paths
 
 
-def test_a_walk_tells_everything_once_and_in_order(tree, space):
-    """Each folder comes before what is in it; secrets by name only, links as links."""
+def test_a_walk_lists_every_entry_once_and_in_order(tree, space):
+    """Each folder comes before its entries. Secrets are listed by name only, and links as links."""
     assert [entry.path for entry in space.walk()] == [
         *(".env", ".hidden", ".hidden/x", ".ssh", "a.txt"),
         *("b", "b/a", "b/a/deep", "b/z", "circle", "out", "pipe", "to_b"),
@@ -69,14 +68,14 @@ def test_a_walk_tells_everything_once_and_in_order(tree, space):
 
 
 @pytest.mark.parametrize("path", ["b", "to_b", "./b/"])
-def test_a_walk_starts_where_it_is_told(tree, space, path):
-    """Below a folder, also one that a link leads to."""
+def test_a_walk_starts_in_the_given_folder(tree, space, path):
+    """A link may lead to that folder."""
     start = path.strip("./")
     assert [entry.path for entry in space.walk(path)] == [f"{start}/a", f"{start}/a/deep", f"{start}/z"]
 
 
-def test_what_is_skipped_is_not_looked_into(tree, space):
-    """`skip` leaves out an entry with all that is below it, and is not asked about that."""
+def test_a_skipped_folder_is_not_entered(tree, space):
+    """`skip` is not asked about the entries below."""
     judged = []
     entries = [entry.path for entry in space.walk(skip=lambda entry: judged.append(entry.path) or entry.name == "b")]
     assert "a.txt" in entries
@@ -95,7 +94,7 @@ def test_what_is_skipped_is_not_looked_into(tree, space):
         ("circle/../../outside", Safety, "outside"),
     ],
 )
-def test_what_cannot_be_listed_is_told_at_once(tree, space, verb, path, error, reason):
+def test_a_folder_that_cannot_be_listed_is_an_error_at_once(tree, space, verb, path, error, reason):
     """The error comes with the call, not with the first entry."""
     with pytest.raises(error, match=reason):
         getattr(space, verb)(path)

@@ -41,8 +41,8 @@ def names(folder):
     data=st.binary(max_size=5000),
     name=st.text(st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1, max_size=40),
 )
-def test_what_is_written_is_read(scratch, name, data):
-    """Any content under any name that may be written comes back as it was."""
+def test_written_content_is_read_back(scratch, name, data):
+    """This holds for any content under any name that may be written."""
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -56,15 +56,15 @@ def test_what_is_written_is_read(scratch, name, data):
             assert names(folder) == [name]
 
 
-def test_a_new_file_tells_what_was_made(root, space):
-    """The folders on the way are made, and told outermost first."""
+def test_writing_a_new_file_returns_the_created_folders(root, space):
+    """The outermost comes first."""
     assert space.write("a/b/c", b"x") == WriteResult(path="a/b/c", old=None, created_folders=("a", "a/b"))
     assert space.write("a/b/d/e", b"y").created_folders == ("a/b/d",)
     assert names(root) == ["a", "a/b", "a/b/c", "a/b/d", "a/b/d/e"]
 
 
-def test_a_replaced_file_tells_what_it_held(root, space):
-    """The old content comes back, for a diff or to undo."""
+def test_replacing_a_file_returns_its_old_content(root, space):
+    """It may serve for a diff or to undo."""
     (root / "file").write_bytes(b"old")
     assert space.write(f"{root}/file", b"new") == WriteResult(path="file", old=b"old")
     assert (root / "file").read_bytes() == b"new"
@@ -93,8 +93,7 @@ def test_a_replaced_file_keeps_its_mode(root, space, mode, mode_after):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
-def test_a_replaced_file_keeps_its_owner(root, space):
-    """Where the system permits it."""
+def test_a_replaced_file_keeps_its_owner_if_the_system_permits(root, space):
     (root / "file").write_bytes(b"old")
     os.chown(root / "file", 1234, 2345)
     space.write("file", b"new")
@@ -143,7 +142,7 @@ def test_a_program_that_runs_is_replaced(root, space):
 
 @pytest.mark.parametrize("old", [b"old", None])
 def test_a_link_stays_and_what_it_leads_to_is_written(root, space, old):
-    """Also when there is nothing yet where it leads."""
+    """This holds also when there is nothing yet where it leads."""
     (root / "folder").mkdir()
     if old is not None:
         (root / "folder" / "file").write_bytes(old)
@@ -182,8 +181,8 @@ def test_something_else_than_expected_is_kept(root, space, old, expected, reason
 @pytest.mark.parametrize(
     ("old", "expected"), [(b"old", digest(b"old")), (b"", digest(b"")), (None, None), (b"old", ...)]
 )
-def test_what_was_expected_is_replaced(root, space, old, expected):
-    """A matching digest, or nothing where nothing was expected, lets the write through."""
+def test_a_file_with_the_expected_digest_is_replaced(root, space, old, expected):
+    """A file that was expected to be missing is created."""
     if old is not None:
         (root / "file").write_bytes(old)
     assert space.write("file", b"new", expected=expected).old == old
@@ -199,7 +198,7 @@ def test_folders_made_for_nothing_are_removed(root, space):
     assert names(root) == ["kept"]
 
 
-def test_a_file_on_the_way_is_told(root, space):
+def test_a_file_on_the_way_is_an_error(root, space):
     """A path below a file cannot be made."""
     (root / "file").write_bytes(b"x")
     with pytest.raises(
@@ -326,7 +325,7 @@ def test_a_disk_without_second_names_gets_new_files_too(root, space, number):
     assert names(root) == ["file"]
 
 
-def test_nothing_is_left_open(root, space):
+def test_no_descriptor_is_left_open(root, space):
     """Whether a write succeeds or fails, it closes what it opened."""
     (root / "file").write_bytes(b"old")
     before = list_descriptors()
@@ -345,8 +344,8 @@ def leave(*paths):
         path.write_bytes(b"half")
 
 
-def test_what_killed_writes_left_is_swept(root, space):
-    """Unfinished writes are removed wherever they are, and nothing else is."""
+def test_unfinished_writes_are_swept(root, space):
+    """No other file is removed."""
     name = ".toolkit-0123456789abcdef.tmp"
     leave(root / name, root / "a" / name, root / "a" / "x.tmp", root / "a" / ".toolkit-0123.tmp")
     (root / "b" / name).mkdir(parents=True)
@@ -364,8 +363,8 @@ def test_a_write_under_way_is_not_swept(root, space):
     assert len(names(root)) == 1
 
 
-def test_only_what_may_be_written_is_swept(root, scratch, way):
-    """A read-only folder is left alone, a writable one inside it is not."""
+def test_only_writable_folders_are_swept(root, scratch, way):
+    """A writable folder inside a read-only one is swept."""
     name = ".toolkit-0123456789abcdef.tmp"
     leave(root / "vendor" / name, root / "vendor" / "mine" / name, scratch / "lib" / name)
     space = Workspace(root, folders=[root / "vendor" / "mine", scratch / "lib"], read_only=[root / "vendor"], way=way)
@@ -429,8 +428,8 @@ def test_a_folder_that_is_moved_meanwhile_gets_nothing(root, way, folder, replac
 
 
 @pytest.mark.parametrize("swapped", ["folder", "file"])
-def test_a_link_that_appears_meanwhile_is_told_as_one(root, way, folder, swapped):
-    """The caller follows it and judges it, as any link."""
+def test_a_link_that_appears_during_a_write_is_eloop(root, way, folder, swapped):
+    """The caller follows and judges it as any other link."""
 
     def swap():
         (folder if swapped == "folder" else folder / "file").rename(root.parent / "moved")

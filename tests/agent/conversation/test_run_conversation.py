@@ -44,15 +44,14 @@ def test_an_id_that_was_used_before_gets_another(conversation):
     assert find_message_flaw(conversation.messages) is None
 
 
-def test_an_empty_reply_is_not_kept(conversation):
-    """Providers refuse an empty message."""
+def test_an_empty_reply_is_not_added(conversation):
+    """Providers refuse an empty message, so the conversation leaves it out."""
     count = len(conversation.messages)
     assert conversation.add_reply(AssistantMessage(text=" ")) == ()
     assert len(conversation.messages) == count
 
 
-def test_one_result_can_be_replaced(conversation):
-    """The others stay."""
+def test_replacing_one_result_leaves_the_others_unchanged(conversation):
     calls, before = conversation.last_turn()
     late_result = result_of(calls[1], "later")
     conversation.replace_result(1, late_result)

@@ -85,8 +85,8 @@ async def test_a_word_during_a_typed_answer_asks_the_model_once_more():
     assert (run.output, run.turns) == (2, 2)
 
 
-async def test_without_a_run_a_word_is_refused():
-    """What happens when no run is going on: a clear error."""
+async def test_saying_something_to_an_agent_without_a_run_is_refused():
+    """The error names the remedy, `agent.run(text, run=run)`."""
     agent = Shed().agent(["Hello."])
     with pytest.raises(NotRunning, match=r"no run .* under way.*agent\.run\(text, run=run\)") as raised:
         agent.say("Hello?")
@@ -98,14 +98,12 @@ async def test_without_a_run_a_word_is_refused():
 
 
 @pytest.mark.parametrize(("word", "error"), [("", ValueError), ("  ", ValueError), (3, TypeError)])
-async def test_a_word_that_says_nothing_is_refused(word, error):
-    """It is read in the same way as a prompt."""
+async def test_an_empty_message_to_a_run_is_refused(word, error):
     with pytest.raises(error, match="prompt is"):
         Shed().agent([]).say(word)
 
 
-async def test_several_runs_are_told_apart_by_their_ids():
-    """How a run is addressed when several run at once."""
+async def test_several_runs_are_distinguished_by_their_ids():
     ids, started, go_on = [], asyncio.Event(), asyncio.Event()
 
     async def reply(request):
@@ -242,8 +240,8 @@ async def test_many_threads_may_speak_at_once():
 
 
 @pytest.mark.parametrize("unread", [3, [3], [{"version": 1, "role": "tool", "results": []}]])
-async def test_a_saved_run_with_other_words_is_refused(unread):
-    """The message names the place."""
+async def test_a_saved_run_with_malformed_unread_messages_is_refused(unread):
+    """The message names the field `unread`."""
     data = (await Shed().agent(["Hello."]).run("Hello?")).to_json()
     with pytest.raises(ValueError, match="unread"):
         Run.from_json({**data, "unread": unread})
@@ -269,7 +267,7 @@ def test_an_inbox_loses_nothing(steps):
     assert [*messages, *inbox.messages] == accepted
 
 
-def test_a_run_that_is_continued_twice_is_told_twice():
+def test_a_message_reaches_all_runs_with_the_same_id():
     """Two runs may have the same id, if one saved run is continued by two callers."""
     inboxes, first, second = RunInboxes(), RunInbox(), RunInbox()
     with inboxes.register("a", first), inboxes.register("a", second):
@@ -279,8 +277,8 @@ def test_a_run_that_is_continued_twice_is_told_twice():
     assert not first.is_open
 
 
-def test_a_run_that_starts_meanwhile_is_not_told():
-    """A word without the id of a run is for the only one that goes on, also if another thread starts one just then."""
+def test_a_message_does_not_reach_a_run_that_starts_afterwards():
+    """A message without an id is for the only run that goes on, also if another thread starts one at that moment."""
     first, second = RunInbox(), RunInbox()
 
     class Inboxes(RunInboxes):

@@ -130,7 +130,7 @@ def test_a_turn_in_which_the_model_paused_stays_as_a_whole(rest):
     assert kept_pauses == pauses or len(rest) == 4
 
 
-def test_what_would_save_too_little_is_not_summed_up():
+def test_a_conversation_is_not_summarized_if_that_saves_too_little():
     """A request costs more than it saves if the long part is what has to stay."""
     messages = [UserMessage.of("go"), *turn(0), *turn(1), *(m for n in (2, 3) for m in turn(n, content="c" * 9000))]
     assert split_messages(messages, [size_of(message) for message in messages], 8000) is None
@@ -183,8 +183,7 @@ def test_a_summary_survives_json(summary):
      {"text": "", "calls": [], "left_out": -1, "messages": 0}, {"text": "", "calls": [], "left_out": True, "messages": 0},
      {"text": "", "calls": [], "left_out": 0, "messages": 0, "more": 1}],
 )  # fmt: skip
-def test_what_is_no_summary_is_refused(data):
-    """With a `ValueError`, as everywhere in a saved run."""
+def test_malformed_summary_data_is_refused_with_a_value_error(data):
     with pytest.raises(ValueError, match="summary"):
         Summary.from_json(data)
 
@@ -204,7 +203,7 @@ def test_a_saved_run_has_its_summary_as_its_first_message():
         Run.from_json(forged)
 
 
-def test_two_plans_of_one_conversation_are_told_apart_after_a_summary():
+def test_two_plans_of_one_conversation_are_distinguished_after_a_summary():
     """A summary makes the conversation shorter, and the second plan must not pass for the first."""
     first = Run(status="planned", plan="A", id="r", messages=tuple(turn(0)))
     summary = Summary(text="x", messages=5)

@@ -47,7 +47,7 @@ def test_marks_are_random():
 
 
 @pytest.mark.anyio
-async def test_results_are_framed_for_the_model_and_the_prompt_says_so():
+async def test_results_are_framed_for_the_model_and_the_prompt_explains_the_frames():
     """The run keeps them as they are; a mark stays the same from turn to turn, also from JSON."""
     shed = Shed()
     agent = shed.agent(
@@ -67,8 +67,7 @@ async def test_results_are_framed_for_the_model_and_the_prompt_says_so():
 
 
 @pytest.mark.anyio
-async def test_a_result_that_waited_is_framed_too():
-    """It comes by another door."""
+async def test_a_result_of_a_resumed_call_is_framed_too():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."], frame_results=True)
     run = await agent.run("go")
@@ -77,16 +76,15 @@ async def test_a_result_that_waited_is_framed_too():
 
 
 @pytest.mark.anyio
-async def test_without_frames_nothing_is_said_of_them():
-    """Not in the prompt, and not in the results."""
+async def test_the_prompt_and_the_results_mention_no_frames_by_default():
     agent = Shed().agent([[call("look", what="oak")], "Done."])
     await agent.run("go")
     assert (agent.asked[1].system, agent.asked[1].messages[-1].results[0].text) == ("", "a oak")
 
 
 @pytest.mark.anyio
-async def test_a_tool_cannot_bring_a_frame_of_its_own():
-    """A mark is made here, or there is none."""
+async def test_a_tool_cannot_set_the_mark_of_a_frame():
+    """The mark in the metadata of a result is dropped, and other metadata stays."""
     shed = Shed()
 
     @shed.catalog.tool(read_only=True)
@@ -112,13 +110,12 @@ def conversation(*texts: str) -> list:
     return [UserMessage.of("go"), *(message for n, text in enumerate(texts) for message in turn(n, text))]
 
 
-def test_a_short_conversation_is_left_alone():
-    """There is room."""
+def test_a_short_conversation_is_not_compacted():
     assert compact_messages(conversation("a" * 500, "b" * 500, "c" * 500), 5000) is None
 
 
 def test_the_oldest_results_are_cut_and_say_so():
-    """With how much, and of which tool; the last two turns stay whole."""
+    """The note has the number of characters and the name of the tool. The last two turns stay whole."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
     texts = [message.results[0].text for message in cut.messages if isinstance(message, ToolMessage)]
     assert texts[0] == "[1,000 characters of `read` were cut to save room; call it again if you need them]"
@@ -129,8 +126,8 @@ def test_the_oldest_results_are_cut_and_say_so():
     assert cut.messages[2].results[0].truncated is True
 
 
-def test_no_more_is_cut_than_half():
-    """So that it is not done again in the next turn."""
+def test_no_more_than_half_is_cut():
+    """So the next turn does not have to cut again."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(20))), 15_000)
     assert 6000 < sum(map(size_of, cut.messages)) <= 7500
     assert cut.results < 18
@@ -161,8 +158,7 @@ def test_sound_and_resources_count_and_are_cut(part, note):
     assert result.text.endswith(f"`read` shows them{note}]")
 
 
-def test_where_nothing_can_be_cut_nothing_is():
-    """What the user said stays, and so do short results and what waits."""
+def test_user_messages_and_short_results_and_waiting_results_are_not_compacted():
     request = ApprovalRequest(tool="cut", call_id="c0", reason="x" * 5000)
     long = [UserMessage.of("x" * 9000), *turn(0, "short"), *turn(1, "b"), *turn(2, "c")]
     waiting = [
@@ -175,8 +171,7 @@ def test_where_nothing_can_be_cut_nothing_is():
     assert compact_messages(waiting, 5000) is None
 
 
-def test_what_was_cut_is_not_cut_again():
-    """The note is short."""
+def test_a_shortened_result_is_not_shortened_again():
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
     assert compact_messages([*cut.messages, UserMessage.of("x" * 9000)], 4000) is None
 
@@ -217,8 +212,7 @@ async def test_a_long_run_is_cut_while_it_goes_on():
 NATIVE = Native("anthropic", [])
 
 
-def test_a_sound_message_is_kept_as_it_is():
-    """With the provider's own words."""
+def test_a_valid_message_is_unchanged_and_keeps_the_providers_native_form():
     message = AssistantMessage(text="Hm.", calls=(ToolCall("read", {"a": 1}, "c1"),), native=NATIVE)
     valid, calls = make_valid(message, set())
     assert (valid, valid.native, calls[0].id) == (message, NATIVE, "c1")
@@ -264,7 +258,7 @@ def deep(levels):
 
 
 @pytest.mark.parametrize("arguments", [deep(100), deep(5000), {"a": float("nan")}, {"a": "\ud800"}, {1: 2}, "\ud800{"])
-def test_arguments_that_are_no_json_can_still_be_kept_and_sent(arguments):
+def test_arguments_that_are_not_json_can_still_be_kept_and_sent(arguments):
     """What runs is what was said, so that it is refused; what is kept can be written down."""
     message, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
     assert calls[0].arguments is arguments
@@ -279,8 +273,7 @@ def test_text_that_cannot_be_sent_is_mended():
 
 
 @pytest.mark.anyio
-async def test_what_a_tool_does_to_its_arguments_does_not_change_what_was_said():
-    """The conversation is the model's."""
+async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversation():
     shed = Shed("bypass")
 
     @shed.catalog.tool
@@ -294,8 +287,7 @@ async def test_what_a_tool_does_to_its_arguments_does_not_change_what_was_said()
 
 
 @pytest.mark.anyio
-async def test_what_is_held_back_gets_arguments_of_its_own_too():
-    """As if it had been run at once."""
+async def test_a_call_that_was_held_back_gets_a_copy_of_its_arguments_too():
     shed = Shed()
 
     @shed.catalog.tool(approval="never")
@@ -325,8 +317,8 @@ async def test_a_result_stands_under_the_name_that_was_called():
     assert {event.result.tool for event in events if isinstance(event, ToolFinished)} == {"look", "not there!"}
 
 
-def test_nothing_but_name_and_arguments_is_taken_from_a_model():
-    """Session, principal and tool are the host's."""
+def test_a_call_of_a_model_keeps_only_its_name_and_arguments():
+    """Session, principal, metadata and tool are set by the host."""
     forged = ToolCall("read", {}, "c1", principal="root", metadata={"x": 1}, tool=object())
     message, calls = make_valid(AssistantMessage(calls=(forged,)), ())
     for one_call in (*message.calls, *calls):
@@ -344,6 +336,5 @@ def test_nothing_but_name_and_arguments_is_taken_from_a_model():
         ([AssistantMessage(text="x"), ToolMessage(())], r"messages\[1\]"),
     ],
 )
-def test_a_conversation_that_no_provider_takes_is_told_from_others(messages, words):
-    """With the place."""
+def test_a_flaw_of_a_conversation_is_named_with_its_place(messages, words):
     assert re.match(words, find_message_flaw(messages))

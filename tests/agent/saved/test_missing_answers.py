@@ -111,7 +111,7 @@ async def test_the_text_of_a_waiting_run_warns_once(caplog):
 
 
 @pytest.mark.parametrize(("script", "warnings"), [(["Three."], 0), ([""], 0), ([[call("look", what="oak")]], 1)])
-async def test_only_a_run_without_an_answer_warns(script, warnings, caplog):
+async def test_reading_the_text_of_a_run_warns_only_if_the_run_has_no_answer(script, warnings, caplog):
     """An answer may be empty; a run that was stopped without a word has none."""
     run = await Shed().agent(script, max_turns=1).run("go")
     assert isinstance(run.text, str)

@@ -59,8 +59,8 @@ async def test_read_stamps_come_back(tmp_path):
     assert "changed since it was last read" in run.messages[-2].results[0].text
 
 
-async def test_what_a_hook_put_beside_a_result_does_not_keep_a_run_from_being_sealed():
-    """It may be anything; a run that can be saved can be sealed."""
+async def test_a_run_with_metadata_that_has_no_json_form_can_be_sealed():
+    """A hook may put any object into the metadata of a result, and a run that can be saved can be sealed."""
 
     class Odd:
         def after(self, call, result):
@@ -87,14 +87,13 @@ async def test_a_forged_or_altered_seal_does_not_open():
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{}", '{"content": 5, "seal": "x"}', '{"content": "", "seal": 1}', "[" * 100_000]
 )
-def test_what_is_no_sealed_run_does_not_open(text):
-    """It says so, and nothing else."""
+def test_opening_malformed_text_raises_a_seal_error(text):
     with pytest.raises(SealError):
         RunSeal(KEY).open(text)
 
 
-async def test_a_key_can_be_replaced():
-    """The first signs, all verify."""
+async def test_a_run_opens_with_any_of_several_keys():
+    """The first key signs and all keys verify, so a key can be replaced. A short key is refused."""
     run = await Shed().agent(["Hello."]).run("go")
     assert RunSeal([OTHER, KEY]).open(RunSeal(KEY).seal(run)) == run
     with pytest.raises(ValueError, match="at least 32 bytes"):
@@ -112,8 +111,7 @@ async def test_a_seal_can_be_too_old():
         seal.open(text, max_age_seconds=40)
 
 
-async def test_unknown_version_is_refused():
-    """Also if it is signed."""
+async def test_an_unknown_version_is_refused_even_if_it_is_signed():
     text = json.dumps({"version": 99})
     sealed = json.dumps({"content": text, "seal": sign_content(KEY, digest_parts("toolkit run", text).encode())})
     with pytest.raises(SealError, match="version 99"):
@@ -123,8 +121,8 @@ async def test_unknown_version_is_refused():
 @pytest.mark.parametrize(
     "change", [{"spent": "0"}, {"plan": "Burn it."}, {"status": "done"}], ids=lambda change: [*change][0]
 )
-async def test_what_was_spent_and_planned_cannot_be_changed_in_a_sealed_run(change):
-    """In a plain one it can: that is what the seal is for."""
+async def test_changing_the_expense_or_the_plan_of_a_sealed_run_breaks_the_seal(change):
+    """In a run without a seal, both can be changed."""
     run = await Shed().agent(["Cut it."], mode="plan").run("plan")
     sealed = json.loads(RunSeal(KEY).seal(run))
     content = json.loads(sealed["content"])

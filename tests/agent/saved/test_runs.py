@@ -60,8 +60,8 @@ async def test_a_grant_lasts_as_long_as_the_session_and_is_not_loaded():
     assert (await agent.run("more", run=Run.loads(run.dumps()))).status == "waiting"
 
 
-async def test_a_session_that_is_given_is_the_one_of_every_run():
-    """Also of a loaded one with the same id: the host says whose it is."""
+async def test_a_given_session_is_that_of_every_run():
+    """This holds also for a loaded run with the same session id, because the host knows whose it is."""
     session = Session(principal="ada")
     agent = Shed().agent(["One.", "Two."], session=session)
     run = await agent.run("go")
@@ -118,15 +118,14 @@ def change_value(data, *path, to):
         (("mode",), "bypass", "unknown 'mode'"),
     ],
 )
-async def test_what_is_no_run_is_refused_with_its_place(path, to, words):
-    """A file may hold anything."""
+async def test_a_malformed_run_is_refused_with_the_place_of_the_fault(path, to, words):
     data = change_value((await waiting_run()).to_json(), *path, to=to)
     with pytest.raises(ValueError, match=words):
         Run.from_json(data)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", "[" * 100_000, '{"version": 1, "version": 2}'])
-def test_text_that_is_no_run_is_refused(text):
+def test_text_that_is_not_a_run_is_refused(text):
     with pytest.raises(ValueError):
         Run.loads(text)
 
@@ -171,8 +170,8 @@ def test_the_text_of_a_run_is_what_was_said_last():
     assert Run(status="stopped").requests == ()
 
 
-def test_a_run_shows_itself_in_a_line():
-    """Not the whole conversation, which may be long and private."""
+def test_the_repr_of_a_run_is_one_line():
+    """The whole conversation may be long and private."""
     run = Run(id="r1", status="done", messages=(UserMessage.of("my secret"), AssistantMessage(text="Hello." * 50)))
     assert repr(run).startswith("<Run r1 done, 2 messages: 'Hello.Hello.")
     assert len(repr(run)) < 120
@@ -238,7 +237,7 @@ async def test_a_run_that_failed_at_once_has_no_text():
     assert (run.status, run.text) == ("failed", "")
 
 
-async def test_a_run_that_is_read_in_the_wrong_way_is_told_the_right_one():
+async def test_mixing_up_loads_and_from_json_raises_an_error_that_names_the_right_one():
     run = await Shed().agent(["Hello."]).run("hi")
     with pytest.raises(TypeError, match=r"Run\.from_json\(data\)"):
         Run.loads(run.to_json())

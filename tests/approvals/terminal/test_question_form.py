@@ -126,7 +126,7 @@ def test_a_mistake_in_the_last_answers_is_shown():
 
 
 def test_the_person_may_deny_the_call():
-    """With a reason for the model, or by the end of input."""
+    """There may be a reason for the model, or the input may end."""
     decision, _ = ask("/deny\nnot now\n", {"type": "string"})
     assert (decision.approved, decision.reason) == (False, "not now")
     decision, _ = ask("", {"type": "string"})

@@ -113,7 +113,7 @@ async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name,
         result.unwrap()
 
 
-async def test_a_command_that_succeeds_is_no_error(workspace):
+async def test_a_command_that_succeeds_is_not_an_error(workspace):
     """Neither output on standard error nor a process that is left running makes it one."""
     dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
     result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
@@ -132,7 +132,6 @@ async def test_the_working_folder_and_named_variables_are_kept(bash, name, works
 
 
 async def test_the_folder_is_kept_when_a_command_exits_or_fails(bash, workspace):
-    """However it ends by itself."""
     assert await bash("cd sub; exit 4") == "exit code: 4"
     assert await bash("pwd") == f"{workspace.root}/sub"
     assert "syntax error" in await bash("cd ..; if")
@@ -173,15 +172,14 @@ async def test_conversations_do_not_see_each_other(bash, workspace):
     end_shells(other)
 
 
-async def test_without_a_conversation_nothing_is_left(bash):
-    """A private folder that lasts for one call."""
+async def test_the_private_folder_is_removed_after_a_call_without_a_session(bash):
     private = await bash("echo $TMPDIR", session=None)
     assert not exists(private)
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_time_is_up_and_what_was_printed_is_kept(bash, name):
-    """The result says so."""
+async def test_a_command_that_times_out_keeps_its_output(bash, name):
+    """The result says that the time was up."""
     text = await bash("echo before; sleep 61.11", name=name, timeout_seconds=1)
     assert text == "before\ntimed out: it took longer than 1 s and was ended, with everything it started"
     assert running("61.11") == []
@@ -198,21 +196,20 @@ async def test_a_flood_is_bounded(bash, name):
 
 
 @pytest.mark.long
-async def test_an_endless_flood_is_ended_in_time(bash):
-    """However fast it is."""
+async def test_an_endless_output_is_cut_and_ended_in_time(bash):
     text = await bash("yes", timeout_seconds=2)
     assert "bytes left out" in text
     assert "timed out" in text
 
 
-async def test_what_is_left_running_is_ended_and_said(bash):
-    """With the better way."""
+async def test_a_process_left_running_is_ended_and_the_result_says_so(bash):
+    """The note names the better way, `background`."""
     text = await bash("sleep 62.22 & echo done")
     assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for servers and watchers"
     assert running("62.22") == []
 
 
-async def test_several_that_are_left_are_counted(bash):
+async def test_several_processes_left_running_are_counted(bash):
     """All of them are ended."""
     text = await bash("sleep 62.33 & sleep 62.33 & echo done")
     assert "note: 2 processes still ran and were ended with it" in text
@@ -224,8 +221,7 @@ async def test_bash_counts_the_lines_of_the_command(bash):
     assert "bash: line 3: nosuchcommand: command not found" in await bash("true\n\nnosuchcommand")
 
 
-async def test_output_is_told_while_it_comes(workspace):
-    """Before the command has ended."""
+async def test_output_is_reported_before_the_command_has_ended(workspace):
     catalog, progress_came = Catalog(), asyncio.Event()
     catalog.add(bash_for(workspace, sandbox="none"))
     gate = os.path.join(workspace.root, "gate")
@@ -292,21 +288,19 @@ async def test_a_long_command_runs(bash):
 
 
 @pytest.mark.parametrize("name", ["landlock", "limits", "none"])
-async def test_a_changed_file_that_runs_code_is_told(bash, name, workspace):
-    """Where it cannot be prevented it is noticed."""
+async def test_a_note_says_that_a_file_that_makes_programs_run_code_was_changed(bash, name, workspace):
     os.makedirs(f"{workspace.root}/.git/hooks")
     text = await bash("echo x > .git/hooks/pre-commit", name=name)
     assert text.startswith("note: it changed .git/hooks, .git/hooks/pre-commit, which can make other programs run code")
 
 
-async def test_many_changed_files_are_counted(bash, workspace):
-    """A few names are enough."""
+async def test_the_note_about_many_changed_files_names_a_few_and_counts_the_others(bash, workspace):
     os.makedirs(f"{workspace.root}/.git/hooks")
     assert "and 6 more, which" in await bash("cd .git/hooks; touch 0 1 2 3 4 5 6 7 8 9")
 
 
-async def test_in_bubblewrap_it_is_prevented(bash, workspace):
-    """And a new one is told."""
+async def test_bubblewrap_prevents_a_change_of_a_protected_file(bash, workspace):
+    """A new protected file is possible, and the result has a note about it."""
     os.makedirs(f"{workspace.root}/.git/hooks")
     assert "Read-only file system" in await bash("echo x > .git/hooks/pre-commit", name="bubblewrap")
     text = await bash("mkdir .vscode; echo x > .vscode/tasks.json", name="bubblewrap")
@@ -358,8 +352,7 @@ def test_none_has_to_be_asked_for(workspace):
     assert bash_for(workspace).facts.metadata["sandbox"]["name"] == best_sandbox(workspace).name
 
 
-async def test_a_person_sees_the_command_and_its_sandbox(workspace):
-    """Before agreeing to it."""
+async def test_the_preview_shows_the_command_and_its_sandbox(workspace):
     tool = bash_for(workspace, sandbox="none")
     preview = tool.facts.preview({"command": "ls"}).text
     assert preview.startswith(f"$ ls\nin {workspace.root}\nsandbox: none, network on\n")
@@ -376,14 +369,12 @@ async def test_a_person_sees_the_command_and_its_sandbox(workspace):
         ({"sandbox": "none", "env": {"A": "x\0"}}, ValueError),
     ],
 )
-def test_wrong_options_are_refused_at_once(workspace, options, error):
-    """Not at the first call."""
+def test_an_invalid_option_is_refused(workspace, options, error):
     with pytest.raises(error):
         bash_for(workspace, **options)
 
 
 def test_a_network_that_the_sandbox_does_not_have_is_refused(workspace):
-    """Rather than promised and missing."""
     sandbox = Sandbox(name="landlock", network=False, does=(), does_not=(), plan=lambda argv, cwd, private: {})
     with pytest.raises(ValueError, match="network=True"):
         bash_for(workspace, sandbox=sandbox, network=True)
@@ -402,8 +393,8 @@ def test_a_shell_can_end_while_a_preview_is_made(workspace):
     assert not os.path.exists(private)
 
 
-def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
-    """A list of names, folders of PATH that can be read, and what the caller gave."""
+def test_a_command_gets_only_a_few_variables_of_our_environment(workspace, monkeypatch):
+    """It gets a list of names, the readable folders of PATH, and the variables that the caller gave."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("LC_TIME", "C")
     monkeypatch.setenv("PATH", "/usr/bin:relative:/nowhere/bin:/bin")
@@ -440,7 +431,7 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     shell.close()
 
 
-async def test_without_bash_nothing_is_run(workspace, monkeypatch):
+async def test_a_command_does_not_run_if_there_is_no_bash(workspace, monkeypatch):
     """The checks read a command as bash does, and another shell would run `((id))`."""
     monkeypatch.setattr("toolkit.builtin.commands.bash_tool._BASH_FILES", ("/nowhere/bash",))
     dispatcher = Dispatcher(Catalog(bash_for(workspace)), permissions=Permissions(mode="bypass"))
@@ -449,8 +440,8 @@ async def test_without_bash_nothing_is_run(workspace, monkeypatch):
     assert "no bash at /nowhere/bash" in result.text
 
 
-def test_a_shell_of_a_forked_child_is_not_its_own(workspace):
-    """Its end there removes nothing here."""
+def test_a_forked_child_does_not_own_the_shell_of_its_parent(workspace):
+    """Closing it in the child removes no folder of the parent."""
     shell = Shell(workspace.root)
     child = os.fork()
     if child == 0:
@@ -471,7 +462,7 @@ def test_a_shell_that_was_closed_is_replaced(workspace, session):
 
 
 @pytest.mark.parametrize("background", [False, True])
-async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, session, background):
+async def test_a_secret_saved_again_while_a_command_runs_is_not_shown(workspace, session, background):
     """The command is ended, and nothing of what it printed is told."""
     secret, ready = os.path.join(workspace.root, ".env"), os.path.join(workspace.root, "ready")
     write(secret, "old")

@@ -57,8 +57,8 @@ def start_command(jobs, title, spec):
     return jobs.start(lambda name: BackgroundJob(name, title, spec))
 
 
-async def test_each_principal_sees_only_its_own_commands(dispatcher, session):
-    """In a session that several principals share, none reads or stops a command of another."""
+async def test_a_principal_cannot_read_or_stop_the_commands_of_another(dispatcher, session):
+    """Several principals may share a session."""
     arguments = {"command": "sleep 91.12", "background": True}
     await dispatcher.call("bash", arguments, session=session, principal="ada")
     assert (await dispatcher.call("job_output", {}, session=session, principal="bob")).text == "(no jobs)"
@@ -85,8 +85,7 @@ async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace)
     assert running("91.11") == []
 
 
-async def test_a_job_that_ended_tells_how(dispatcher, session, workspace):
-    """Its exit code, and what it printed on both streams."""
+async def test_a_finished_job_shows_its_exit_code_and_both_streams(dispatcher, session, workspace):
     await dispatcher.call("bash", {"command": "echo a; echo b >&2; exit 3", "background": True}, session=session)
     shell_of(session, workspace.root).jobs.all()[0].wait(20)
     read = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
@@ -99,8 +98,7 @@ async def test_no_jobs_are_listed_as_none(dispatcher, session):
     assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
 
 
-async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
-    """Names are a conversation's own."""
+async def test_a_job_of_another_session_is_not_visible(dispatcher, session):
     await dispatcher.call("bash", {"command": "sleep 92.22", "background": True}, session=session)
     block_until(lambda: running("92.22"))
     other = Session()
@@ -117,8 +115,7 @@ async def test_a_job_needs_a_conversation(dispatcher):
     assert "pass `session=`" in result.text
 
 
-async def test_a_name_that_is_almost_right_is_helped(dispatcher, session):
-    """With the nearest ones."""
+async def test_an_unknown_job_is_answered_with_the_nearest_names(dispatcher, session):
     await dispatcher.call("bash", {"command": "true", "background": True}, session=session)
     assert "known are: job_1" in (await dispatcher.call("job_output", {"job": "job1"}, session=session)).text
 
@@ -156,7 +153,7 @@ async def test_a_conversation_can_be_ended(dispatcher, session):
 
 @pytest.mark.long
 def test_jobs_end_with_the_program(tmp_path):
-    """Also if it ends in the ordinary way, with the session still held."""
+    """This holds also if it ends in the ordinary way, with the session still held."""
     code = f"""
 import asyncio
 from toolkit import Catalog, Dispatcher, Session
@@ -191,8 +188,7 @@ def test_too_many_jobs_are_refused(start):
 
 
 @pytest.mark.long
-def test_old_jobs_are_forgotten(start):
-    """The last ones are kept."""
+def test_only_the_newest_jobs_are_kept(start):
     jobs = SessionJobs()
     for _ in range(52):
         start_command(jobs, "true", start("true")).wait(20)
@@ -200,8 +196,7 @@ def test_old_jobs_are_forgotten(start):
     assert len(jobs.all()) <= 51
 
 
-def test_a_job_that_could_not_be_started_says_so(workspace):
-    """When it is looked at."""
+def test_the_state_of_a_job_that_could_not_be_started_says_so(workspace):
     sandbox = best_sandbox(workspace, level="none")
     job = start_command(SessionJobs(), "nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.wait(20)

@@ -84,8 +84,7 @@ async def test_a_short_output_is_a_plain_text(workspace, session):
 
 
 @pytest.mark.parametrize("options", [{"reader": False}, {"max_kept_bytes": 0}], ids=["no reader", "nothing kept"])
-async def test_without_a_reader_or_room_the_ends_are_shown(workspace, session, options):
-    """If the whole output could not be read, the text is cut as it always was."""
+async def test_only_the_ends_are_shown_if_the_whole_output_cannot_be_read(workspace, session, options):
     result = await make_dispatcher(workspace, max_output_bytes=20, **options).call(
         "bash", {"command": "seq 100"}, session=session
     )
@@ -93,8 +92,8 @@ async def test_without_a_reader_or_room_the_ends_are_shown(workspace, session, o
     assert result.metadata is None
 
 
-async def test_what_was_too_much_to_keep_is_said(workspace, session):
-    """Of an output that is larger than the limit its beginning and its end are kept, and the text says what is not."""
+async def test_the_text_says_how_much_of_a_large_output_is_not_kept(workspace, session):
+    """The beginning and the end of an output over the limit are kept."""
     command, printed = print_lines(1000)
     dispatcher = make_dispatcher(workspace, max_output_bytes=300, max_kept_bytes=2000)
     result = await dispatcher.call("bash", {"command": command}, session=session)

@@ -23,11 +23,10 @@ from toolkit.builtin.commands.shell_state import (
         (b"\xff=\xfe\0cwd=/\xff\0", ("/\udcff", {})),
     ],
 )
-def test_only_what_was_asked_for_is_taken(output, state):
-    """Anything that the command started could have written there, too."""
+def test_only_the_requested_variables_are_read_from_the_output(output, state):
+    """Anything that the command started could have written other variables there."""
     assert parse_state(output, ["KEPT"]) == state
 
 
-def test_names_are_checked_and_told_apart():
-    """Each once, in their order."""
+def test_duplicate_variable_names_are_dropped_in_order():
     assert check_variable_names(["B", "A", "B"]) == ("B", "A")

@@ -30,14 +30,14 @@ from ...clocks import Clock
         ("\x1b[", ""),
     ],
 )
-def test_what_acts_on_a_terminal_is_taken_out(raw, readable):
-    """Colours, titles and links vanish; other control characters are shown by number."""
+def test_control_sequences_are_removed_or_shown_by_number(raw, readable):
+    """Colours, titles and links vanish, and other control characters are shown by number."""
     assert make_readable(raw) == readable
 
 
 @given(st.text())
-def test_nothing_that_acts_is_left(text):
-    """This holds for any text, and a second pass changes nothing."""
+def test_no_control_character_is_left_in_any_text(text):
+    """A second pass changes nothing."""
     readable = make_readable(text)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", readable)
     assert make_readable(readable) == readable
@@ -88,8 +88,8 @@ def test_the_latest_is_handed_out_once():
     assert output.take().text == "then"
 
 
-def test_news_are_told_not_too_often():
-    """The first at once, the rest together when it is time."""
+def test_output_is_not_reported_too_often():
+    """The first piece is reported at once, and the others together after some time."""
     clock, messages = Clock(), []
     ticker = ProgressTicker(messages.append, interval_seconds=1, clock=clock)
     ticker.add(b"a")
@@ -124,7 +124,7 @@ def test_an_unfinished_code_ends_with_its_line(text):
 
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20), max_kept_bytes=st.integers(1, 200))
-def test_what_is_left_out_can_be_read_as_far_as_it_is_kept(pieces, max_kept_bytes):
+def test_the_full_text_of_a_cut_output_is_kept_up_to_the_limit(pieces, max_kept_bytes):
     """The full text is there if something is left out, and has all of it if it fits with the end that is shown."""
     buffer = OutputBuffer(head_bytes=0, tail_bytes=10, max_kept_bytes=max_kept_bytes)
     for piece in pieces:

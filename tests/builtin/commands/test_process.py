@@ -51,7 +51,6 @@ def start(tmp_path):
 
 
 async def test_both_streams_and_the_exit_code_come_back(start):
-    """As they were printed."""
     output = Output()
     ended = await Process(start("echo out; echo err >&2; exit 4"), output).wait_for_outcome()
     assert ended == CommandOutcome(exit_code=4)
@@ -76,8 +75,8 @@ async def test_time_that_is_up_ends_everything(start, name):
     block_until(lambda: not running("81.11"))
 
 
-async def test_what_ignores_the_polite_signal_gets_one_grace(start):
-    """Not a second one for bubblewrap, which would only wait for it as well."""
+async def test_a_process_that_ignores_sigterm_gets_one_grace_period(start):
+    """There is no second period for bubblewrap, which would only wait for the process as well."""
     began = time.monotonic()
     wish = start("trap '' TERM; while :; do sleep 81.12; done", name="bubblewrap", timeout_seconds=0.5, grace_seconds=3)
     assert (await Process(wish, Output()).wait_for_outcome()).stop_reason == "timeout"
@@ -85,8 +84,8 @@ async def test_what_ignores_the_polite_signal_gets_one_grace(start):
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_a_daemon_neither_keeps_the_call_open_nor_outlives_it(start, name):
-    """Detached twice, with the pipes still open."""
+async def test_a_daemon_does_not_keep_the_call_open_or_outlive_it(start, name):
+    """The daemon is detached twice, and its pipes are still open."""
     ended = await Process(
         start("(setsid bash -c 'sleep 82.22 & disown' &) ; echo done", name=name), Output()
     ).wait_for_outcome()
@@ -118,8 +117,7 @@ async def test_a_cancelled_wait_ends_the_process_first(start):
     assert running("84.44") == []
 
 
-async def test_what_could_not_be_started_is_an_error(start, tmp_path):
-    """With the reason, and nothing ran."""
+async def test_a_command_that_cannot_be_started_is_an_error_with_the_reason(start, tmp_path):
     sandbox = best_sandbox(Workspace(tmp_path), level="limits")
     process = Process(CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}), Output())
     with pytest.raises(ToolError, match="nothing ran: cannot run /nowhere"):
@@ -185,8 +183,7 @@ async def test_how_it_ended_is_not_known_before_it_has(start):
     assert process.wait(20)
 
 
-async def test_a_late_wait_is_answered_at_once(start):
-    """Twice, if need be."""
+async def test_a_wait_after_the_end_returns_the_outcome_at_once(start):
     process = Process(start("exit 5"), Output())
     assert process.wait(20)
     assert (await process.wait_for_outcome()).exit_code == (await process.wait_for_outcome()).exit_code == 5
@@ -214,8 +211,8 @@ async def test_no_thread_no_command(start, monkeypatch):
     assert not list_new_descriptors(before)
 
 
-async def test_neither_descriptors_nor_zombies_are_left(start):
-    """After commands that ended, timed out, and were stopped."""
+async def test_no_descriptors_and_no_zombies_are_left(start):
+    """The commands ended, timed out, or were stopped."""
     await Process(start("true"), Output()).wait_for_outcome()  # what is made once is made now
     gc.collect()  # and what earlier tests left must not go meanwhile
     before = list_descriptors()

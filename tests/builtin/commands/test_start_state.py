@@ -59,7 +59,7 @@ async def test_the_folder_and_the_kept_variables_are_shown(dispatcher, workspace
     assert "hunter2" not in repr(waiting.request.to_json())
 
 
-async def test_what_was_seen_runs_where_it_was_seen(dispatcher, workspace, session, move):
+async def test_an_approved_command_runs_in_the_folder_that_the_user_saw(dispatcher, workspace, session, move):
     """The shell has not moved, so the user is not asked twice."""
     await move("cd sub")
     asking = dispatcher()
@@ -142,14 +142,13 @@ def moving(workspace, move):
 
 
 async def test_a_command_runs_where_it_was_judged(moving, workspace, session):
-    """Also if another call has moved the conversation meanwhile."""
+    """This holds also if another call has moved the conversation meanwhile."""
     overtaken = moving("cd sub; NAME=other")
     result = await overtaken.call("bash", {"command": "printenv PWD NAME"}, session=session)
     assert (result.kind, result.text) == ("failed", f"{workspace.root}\nexit code: 1")  # for the name that is not set
 
 
-async def test_a_job_runs_where_it_was_judged(moving, workspace, session):
-    """As a command does."""
+async def test_a_job_runs_in_the_folder_that_was_judged(moving, workspace, session):
     await moving("cd sub").call("bash", {"command": "pwd", "background": True}, session=session)
     job = shell_of(session, workspace.root).jobs.all()[0]
     assert job.wait(20)
@@ -169,8 +168,8 @@ async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatche
         end_shells(session)
 
 
-async def test_where_a_command_ran_is_told_by_where_it_was_judged(workspace, session, move):
-    """That the conversation's newest folder is gone is not the business of one that started in an older one."""
+async def test_the_result_describes_the_folder_in_which_the_command_was_judged(workspace, session, move):
+    """The newest folder of the session may be gone by then, which does not concern a command that started in an older one."""
 
     async def move_and_remove(command):
         await move(command)
@@ -184,7 +183,7 @@ async def test_where_a_command_ran_is_told_by_where_it_was_judged(workspace, ses
     assert result.text == f"{workspace.root}/sub"
 
 
-async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, workspace, session, move):
+async def test_a_command_does_not_run_if_its_folder_is_gone(moving, workspace, session, move):
     """It does not run in another folder, which was not judged for it."""
     await move("mkdir gone; cd gone")
     result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
@@ -278,8 +277,8 @@ async def test_a_call_by_hand_has_no_agreement(workspace, session):
     assert await tool.function("pwd", context=Context(facts=tool.facts)) == workspace.root
 
 
-def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
-    """Looking makes nothing."""
+def test_a_session_without_commands_starts_at_the_root(workspace, session):
+    """Reading the state does not change the session."""
     assert (
         start_state_of(session, workspace)
         == start_state_of(None, workspace)
@@ -322,7 +321,7 @@ def test_every_difference_counts():
     assert turned.precondition() == variants[-1].precondition()
 
 
-def test_agreement_to_something_else_is_no_agreement():
+def test_an_approval_of_another_start_state_does_not_count():
     """This holds for a file as well; without any agreement, the user was not asked."""
     start_state = StartState(root="/r", folder="/r")
     start_state.check(())

@@ -60,7 +60,7 @@ def edit_text(text, *edits, most_characters=10**9):
     return apply_edits(text, edit_list, "a.py", max_characters=most_characters)[0]
 
 
-def test_edit_is_neither_read_only_nor_destructive(workspace):
+def test_edit_is_not_read_only_and_not_destructive(workspace):
     """It asks in default mode and not in auto mode."""
     facts = edit_for(workspace).facts
     assert (facts.read_only, facts.destructive, facts.group) == (False, False, "files")
@@ -81,8 +81,7 @@ async def test_one_place_is_replaced_and_shown(tmp_path, edit):
     )
 
 
-async def test_all_places_are_replaced_if_asked_for(tmp_path, edit):
-    """However many there are."""
+async def test_replace_all_replaces_every_place(tmp_path, edit):
     result = await edit(("return 1", "return 2", "replace_all"))
     assert (tmp_path / "a.py").read_text() == CODE.replace("return 1", "return 2")
     assert result.text.startswith("Edited a.py: 2 replacements\n")
@@ -96,7 +95,7 @@ async def test_several_edits_are_made_together(tmp_path, edit):
 
 
 async def test_if_one_edit_fails_none_is_made(tmp_path, edit):
-    """And every one that fails is named."""
+    """Every one that fails is named."""
     result = await edit(("g()", "h()"), ("return 1", "x"), ("nonsense", "y"))
     assert result.kind == "failed"
     assert "edits[1]: `old` appears 2 times, at lines 2, 6" in result.text
@@ -154,7 +153,7 @@ def test_the_order_of_edits_does_not_matter(words, order):
     st.data(),
 )
 async def test_the_difference_turns_the_old_into_the_new(tmp_path, edit, text, new, data):
-    """And bytes outside the edit stay as they are."""
+    """Bytes outside the edit stay as they are."""
     start = data.draw(st.integers(0, len(text)))
     old = text[start : start + data.draw(st.integers(1, 6))]
     assume(old and old.replace("\r\n", "\n") != new.replace("\r\n", "\n") and not text.startswith("\ufeff"))
@@ -240,8 +239,7 @@ def test_the_function_itself_refuses_them_too(workspace):
         ),
     ],
 )
-def test_what_could_mean_several_things_is_refused(text, edits, words):
-    """With the places, and the remedy."""
+def test_an_ambiguous_edit_is_refused_with_the_places_and_the_remedy(text, edits, words):
     with pytest.raises(ToolError) as caught:
         edit_text(text, *edits)
     assert words in str(caught.value)
@@ -291,7 +289,7 @@ def test_an_abandoned_call_changes_nothing(tmp_path, workspace, state, words):
 
 
 def test_time_is_looked_at_before_each_edit():
-    """Also when none of them is found, which takes longest."""
+    """This holds also when none of them is found, which takes longest."""
     looks = []
 
     def look():
@@ -353,8 +351,8 @@ def test_no_edit_makes_more_than_may_be_written():
         (b"x" * 1_000_001, [("x", "y")], "files of more than 1,000,000 are not changed here"),
     ],
 )
-async def test_a_file_that_cannot_be_edited_is_left_alone(tmp_path, edit, content, edits, words):
-    """And the answer says why."""
+async def test_a_file_that_cannot_be_edited_stays_unchanged(tmp_path, edit, content, edits, words):
+    """The result says why."""
     (tmp_path / "a.py").write_bytes(content)
     result = await edit(*edits)
     assert result.kind == "failed"
@@ -366,8 +364,8 @@ async def test_a_file_that_cannot_be_edited_is_left_alone(tmp_path, edit, conten
     ("path", "kind"),
     [("b.py", "failed"), ("folder", "failed"), ("../a.py", "safety"), (".env", "safety"), ("link", "safety")],
 )
-async def test_what_may_not_be_edited_is_refused(tmp_path, edit, path, kind):
-    """Missing files, folders, what is outside or protected; nothing of it is shown."""
+async def test_a_forbidden_path_is_not_edited(tmp_path, edit, path, kind):
+    """The paths are missing files, folders, and files that are outside or protected. The result shows none of their content."""
     (tmp_path / "folder").mkdir()
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "link").symlink_to("/etc/passwd")
@@ -376,15 +374,13 @@ async def test_what_may_not_be_edited_is_refused(tmp_path, edit, path, kind):
     assert "=1" not in result.text
 
 
-async def test_a_missing_file_is_for_write(edit):
-    """Unless another one was meant."""
+async def test_a_missing_file_is_answered_with_write_or_a_similar_name(edit):
     text = (await edit(("a", "b"), path="unknown.txt")).text
     assert "unknown.txt does not exist; look for it with `glob` (a new file is made with `write`)" in text
     assert "a.pyy does not exist; did you mean 'a.py'?" in (await edit(("a", "b"), path="a.pyy")).text
 
 
-async def test_in_an_empty_file_there_is_nothing_to_replace(tmp_path, edit):
-    """It is not said to hold nothing near."""
+async def test_editing_an_empty_file_is_refused_with_the_remedy(tmp_path, edit):
     (tmp_path / "empty").touch()
     text = (await edit(("a", "b"), path="empty")).text
     assert "empty is empty, so there is nothing to replace; write it with `write`" in text
@@ -401,7 +397,7 @@ async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
 
 
 async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """And what they agree to is what happens."""
+    """What they agree to is what happens."""
     asking = dispatcher("default")
     waiting = await asking.call("edit", {"path": "a.py", "edits": [{"old": "g()", "new": "h()"}]})
     assert "-def g():\n+def h():\n" in waiting.request.preview
@@ -472,8 +468,8 @@ def test_a_write_in_between_is_not_overwritten(tmp_path, agreed, error):
 # What the session has read.
 
 
-async def test_what_changed_since_it_was_read_is_not_edited(tmp_path, dispatcher, edit):
-    """The model has not seen what it would edit; once it has, it may, and again after that."""
+async def test_a_file_that_changed_since_it_was_read_is_not_edited(tmp_path, dispatcher, edit):
+    """The model has to read the file again first."""
     auto, session = dispatcher("auto"), Session()
     await auto.call("read", {"path": "a.py", "limit": 1}, session=session)
     (tmp_path / "a.py").write_text(f"# theirs\n{CODE}")
@@ -485,6 +481,6 @@ async def test_what_changed_since_it_was_read_is_not_edited(tmp_path, dispatcher
     assert (await edit(("h()", "i()"), session=session, path=str(tmp_path / "a.py"))).kind == "ok"
 
 
-async def test_what_was_never_read_is_edited_as_it_is(edit):
+async def test_a_file_that_was_never_read_can_be_edited(edit):
     """The exact text is proof enough."""
     assert (await edit(("g()", "h()"), session=Session())).kind == "ok"

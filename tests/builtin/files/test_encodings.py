@@ -68,8 +68,8 @@ def test_an_encoding_is_found_from_the_bytes(data, name):
         bytes(range(1, 32)) * 4 + b"\xff",
     ],
 )
-def test_what_is_no_text_has_no_encoding(data):
-    """NUL, broken UTF-16 and many control characters are signs of something else."""
+def test_binary_data_has_no_encoding(data):
+    """NUL, broken UTF-16 and many control characters are signs of binary data."""
     assert detect_encoding(data) is None
     assert decode_text(data) is None
 
@@ -91,7 +91,7 @@ def test_decoded_text_is_encoded_to_the_same_bytes(data):
 
 
 @given(texts, st.sampled_from([WORDS.encode("utf-16"), WESTERN.encode("cp1252"), b"\xefx\xff", b"", b"\xef\xbb\xbf"]))
-def test_what_is_written_like_a_file_is_read_back(text, old):
+def test_text_encoded_like_a_file_is_read_back(text, old):
     """The old encoding is kept only if the text comes back from it."""
     assume(not text.startswith("\ufeff"))
     encoding = detect_encoding(old)
@@ -112,8 +112,7 @@ def test_an_encoding_that_cannot_hold_a_text_gives_way():
     ("text", "words"),
     [("fine", None), ("", None), ("a\0", "NUL character at position 1"), ("ab\ud800", "surrogate pair at position 2")],
 )
-def test_what_no_file_can_hold_is_named(text, words):
-    """With its position."""
+def test_a_character_that_no_file_can_hold_is_named_with_its_position(text, words):
     assert (why_unwritable(text) is None) if words is None else (words in why_unwritable(text))
 
 

@@ -45,8 +45,8 @@ def test_if_nothing_is_near_nothing_is_shown(text, old):
     assert describe_near_match(text, old) == ", nor anything near it; read the file again"
 
 
-def test_what_is_shown_is_bounded():
-    """Long lines are cut, and so are many."""
+def test_the_description_of_a_near_match_is_bounded():
+    """Long lines are cut, and so are many lines."""
     description = describe_near_match(("x" * 1000 + "\n") * 100, ("X" * 1000 + "\n") * 100)
     assert description.count("\n") == 12
     assert len(description) < 5000

@@ -73,7 +73,7 @@ def test_read_only_reads():
 # Text.
 
 
-async def test_lines_are_numbered_and_the_end_is_said(tmp_path, call):
+async def test_lines_are_numbered_and_their_total_is_reported(tmp_path, call):
     """A number, a tab, the line; then how many there are."""
     (tmp_path / "a.txt").write_text("one\n\n\tthree\n")
     assert (await call()).text == "1\tone\n2\t\n3\t\tthree\n(end of file: 3 lines in all)"
@@ -123,12 +123,12 @@ def test_the_function_itself_refuses_too(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
 async def test_an_empty_file_says_so(tmp_path, call, content):
-    """Also if there is only a byte order mark."""
+    """This holds also if there is only a byte order mark."""
     (tmp_path / "a.txt").write_bytes(content)
     assert (await call()).text.startswith("(the file is empty")
 
 
-async def test_a_missing_newline_at_the_end_is_said(tmp_path, call):
+async def test_a_note_says_that_the_newline_at_the_end_is_missing(tmp_path, call):
     """The model has to know this before it edits the last line."""
     (tmp_path / "a.txt").write_text("one\ntwo")
     assert (await call()).text.endswith("2\ttwo\n(end of file: 2 lines in all; no newline at the end)")
@@ -145,7 +145,7 @@ async def test_a_missing_newline_at_the_end_is_said(tmp_path, call):
         ("Grüße\nalle\n".encode("cp1252"), "encoding: Windows-1252, which is a guess"),
     ],
 )
-async def test_other_encodings_and_endings_are_read_and_said(tmp_path, call, content, note):
+async def test_other_encodings_and_line_endings_are_read_with_a_note(tmp_path, call, content, note):
     """The lines are the same, and the note says what the file is like."""
     (tmp_path / "a.txt").write_bytes(content)
     assert (await call()).text == f"1\tGrüße\n2\talle\n(end of file: 2 lines in all; {note})"
@@ -195,7 +195,7 @@ def test_wide_text_is_found_across_chunks(codec):
     assert [line.text for line in page.lines] == ["line 50000 \U0001f600", "line 50001 \U0001f600"]
 
 
-def test_half_a_character_at_the_end_is_no_line():
+def test_half_a_character_at_the_end_is_not_a_line():
     """It may stand alone in the last chunk."""
     encoding = detect_encoding("four letters".encode("utf-32-le"))
     file = io.BytesIO("x\n".encode("utf-32-le") * 32768 + b"y\0")
@@ -207,7 +207,6 @@ def test_half_a_character_at_the_end_is_no_line():
 
 @pytest.mark.parametrize(("tail", "lines"), [(b"", 40_000), (b"\n", 40_001), (b"end", 40_001)])
 def test_a_page_past_the_end_says_how_many_lines_there_are(tail, lines):
-    """Without a survey too."""
     file = io.BytesIO(b"some line\n" * 40_000 + tail)
     page = read_page(file, UTF_8, first_line=10**6, max_lines=1, max_bytes=9, on_progress=lambda count: None)
     assert (page.lines, page.lines_before, page.is_last) == ([], lines, True)
@@ -231,7 +230,7 @@ async def test_a_page_fits_into_a_result(tmp_path, call):
     assert "more: continue with offset=17)" in result.text
 
 
-async def test_bytes_that_are_no_text_are_said(tmp_path, call):
+async def test_a_note_says_that_bytes_are_not_text(tmp_path, call):
     """Where the beginning of a large file is UTF-8 and a later line is not."""
     (tmp_path / "a.txt").write_bytes(b"fine\n" * 100_000 + b"bad \xff\n" + b"\xef\xbf\xbd honest\n")
     bad = await call(offset=-2, limit=1)
@@ -315,8 +314,8 @@ def test_a_search_stops_when_the_caller_is_gone(tmp_path):
         (b"\0\1\2\3", "binary file of no known kind"),
     ],
 )
-async def test_what_is_no_text_is_described(tmp_path, call, data, name):
-    """Kind and size, and nothing of what is in it."""
+async def test_a_binary_file_is_described_by_its_kind_and_size(tmp_path, call, data, name):
+    """None of its content is shown."""
     (tmp_path / "a.txt").write_bytes(data)
     result = await call()
     assert result.text == f"a.txt: {name}, {len(data)} bytes; its content is not shown, because it is not text"
@@ -349,8 +348,7 @@ async def test_a_broken_image_has_no_size(tmp_path, call, data):
     assert "pixels" not in (await call()).text
 
 
-def test_an_unknown_image_has_no_kind():
-    """And nothing is guessed."""
+def test_unknown_data_has_no_kind():
     assert kind_of(b"") is None
     assert kind_of(b"hello") is None
 
@@ -362,7 +360,7 @@ def test_no_image_can_make_its_reader_fail(tail, head):
 
 
 async def test_an_image_that_is_too_large_is_only_described(tmp_path, call):
-    """No provider would take it."""
+    """No provider would accept it."""
     (tmp_path / "a.txt").write_bytes(png() + bytes(4_000_000))
     result = await call()
     assert "too large to be shown, the limit is 3,750,000 bytes" in result.text
@@ -381,15 +379,14 @@ async def test_a_missing_file_is_answered_with_near_names(tmp_path, call):
     assert "nor does the folder 'lib'; look for it with `glob`" in (await call("lib/reader.py")).text
 
 
-async def test_a_link_that_leads_to_nothing_is_said_to_be_one(tmp_path, call):
+async def test_the_error_says_that_a_link_leads_to_no_file(tmp_path, call):
     """Its own name would be the nearest one."""
     (tmp_path / "dead").symlink_to("nowhere")
     assert "'dead' is a link that leads to nothing" in (await call("dead")).text
 
 
 @pytest.mark.parametrize("path", ["folder", "folder/", "."])
-async def test_a_folder_is_for_glob(tmp_path, call, path):
-    """And says so."""
+async def test_reading_a_folder_fails_and_names_glob(tmp_path, call, path):
     (tmp_path / "folder").mkdir()
     result = await call(path)
     assert result.kind == "failed"
@@ -405,8 +402,8 @@ async def test_a_pipe_is_refused_at_once(tmp_path, call):
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", ".env", "link"])
-async def test_what_is_outside_or_protected_is_refused(tmp_path, call, path):
-    """By the checks or by the workspace, and the content is not in the answer."""
+async def test_a_path_that_is_outside_or_protected_is_refused(tmp_path, call, path):
+    """The checks or the workspace refuse the path, and the content is not in the answer."""
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "link").symlink_to("/etc/passwd")
     result = await call(path)

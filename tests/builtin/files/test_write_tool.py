@@ -62,7 +62,7 @@ def by_hand(workspace, *preconditions):
     return tool.function, context
 
 
-def test_write_is_neither_read_only_nor_destructive(workspace):
+def test_write_is_not_read_only_and_not_destructive(workspace):
     """It asks in default mode and not in auto mode."""
     facts = write_for(workspace).facts
     assert (facts.read_only, facts.destructive, facts.group) == (False, False, "files")
@@ -89,8 +89,7 @@ async def test_an_old_file_is_replaced(tmp_path, write):
     assert result.text == "Wrote 6 bytes to a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
 
 
-async def test_the_same_again_is_no_change(tmp_path, write):
-    """And says so."""
+async def test_writing_the_same_content_is_reported_as_no_change(tmp_path, write):
     (tmp_path / "a.txt").write_text("one\n")
     assert (await write("one\n")).text == "Wrote 4 bytes to a.txt\nno change: a.txt has this content already"
 
@@ -98,8 +97,8 @@ async def test_the_same_again_is_no_change(tmp_path, write):
 @pytest.mark.unmeasured
 @PATIENT
 @given(texts)
-async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
-    """Every byte comes back with any newlines, and every line by `read`."""
+async def test_written_text_is_read_back(tmp_path, write, dispatcher, text):
+    """Every byte comes back with any newlines, and `read` shows every line."""
     (tmp_path / "a.txt").unlink(missing_ok=True)
     result = await write(text)
     data = text.encode()
@@ -148,8 +147,7 @@ async def test_a_file_stays_what_it_was_like(tmp_path, write, old, content, new,
     assert (result.text.split("\n")[-1] == note) if note else ("(" not in result.text.replace("(sha256", ""))
 
 
-async def test_a_long_difference_is_cut(tmp_path, write):
-    """Between lines, and visibly."""
+async def test_a_long_diff_is_cut_between_lines_with_a_note(tmp_path, write):
     result = await write("0123456789\n" * 4000)
     assert not result.truncated
     assert result.text.split("\n")[-2] == "+0123456789"
@@ -163,8 +161,8 @@ async def test_a_long_difference_is_cut(tmp_path, write):
     ("content", "words"),
     [("a\0b", "content: it holds a NUL character at position 1"), ("\ud800", "half of a surrogate pair at position 0")],
 )
-def test_what_no_text_file_can_hold_is_refused(workspace, content, words):
-    """With its place, and nothing is written."""
+def test_a_character_that_no_text_file_can_hold_is_refused(workspace, content, words):
+    """The error has its place, and no file is written."""
     function, context = by_hand(workspace)
     with pytest.raises(BadArgs, match=words):
         function("a.txt", content, context=context)
@@ -190,8 +188,8 @@ async def test_a_file_that_is_too_large_is_not_replaced(tmp_path, write):
     ("path", "kind"),
     [("folder", "failed"), ("a.txt/b", "failed"), ("../a", "safety"), (".env", "safety"), (".git/config", "safety")],
 )
-async def test_what_may_not_be_written_is_refused(tmp_path, write, path, kind):
-    """Folders, files as folders, what is outside, what is protected."""
+async def test_a_forbidden_path_is_not_written(tmp_path, write, path, kind):
+    """The paths are folders, files used as folders, and files that are outside or protected."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "a.txt").write_text("old")
     assert (await write("new", path)).kind == kind
@@ -202,7 +200,7 @@ async def test_what_may_not_be_written_is_refused(tmp_path, write, path, kind):
 
 
 async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """And what they agree to is what happens."""
+    """What they agree to is what happens."""
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     asking = dispatcher("default")
     waiting = await asking.call("write", {"path": "a.txt", "content": "one\n2\n"})
@@ -285,8 +283,8 @@ def test_a_write_in_between_asks_again(tmp_path):
 # What the session has read.
 
 
-async def test_what_changed_since_it_was_read_is_not_overwritten(tmp_path, dispatcher, write):
-    """The model has not seen what would be lost; once it has, it may."""
+async def test_a_file_that_changed_since_it_was_read_is_not_overwritten(tmp_path, dispatcher, write):
+    """The model has to read the file again first."""
     auto, session = dispatcher("auto"), Session()
     (tmp_path / "a.txt").write_text("one\n")
     await auto.call("read", {"path": "a.txt"}, session=session)
@@ -311,7 +309,7 @@ async def test_a_written_file_counts_as_read(tmp_path, write):
     assert (await write("four\n", session=session)).kind == "failed"
 
 
-def test_stamps_do_not_grow_for_ever():
+def test_the_number_of_read_stamps_is_bounded():
     """The oldest go first."""
     session = Session()
     for number in range(10_005):

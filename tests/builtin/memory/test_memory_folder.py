@@ -66,7 +66,7 @@ def test_no_two_principals_share_a_folder(principals):
 
 
 def test_a_link_to_another_principal_is_not_followed(store, tmp_path):
-    """Symlinks: neither the file of a note nor the folder of a principal is read or written through a link."""
+    """A note that is a link is not read, and writing it does not change the file behind the link."""
     store.save("bob", MemoryNote(name="secret", text="bob's"))
     store.save("ada", MemoryNote(name="own", text="ada's"))
     theirs, mine = folder_of(store, "bob"), folder_of(store, "ada")
@@ -77,19 +77,28 @@ def test_a_link_to_another_principal_is_not_followed(store, tmp_path):
     assert [note.name for note in store.notes("ada")] == ["own"]
     store.save("ada", MemoryNote(name="stolen", text="mine now"))
     assert (theirs / "secret.md").read_text() == "bob's"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.notes("eve"),
+        lambda store: store.save("eve", MemoryNote(name="secret", text="eve's")),
+        lambda store: store.delete("eve", "secret"),
+    ],
+    ids=["notes", "save", "delete"],
+)
+def test_a_folder_that_is_a_link_to_another_principal_is_refused(store, use):
+    store.save("bob", MemoryNote(name="secret", text="bob's"))
+    theirs = folder_of(store, "bob")
     folder_of(store, "eve").symlink_to(theirs)
-    for attempt in (
-        lambda: store.notes("eve"),
-        lambda: store.save("eve", MemoryNote(name="secret", text="eve's")),
-        lambda: store.delete("eve", "secret"),
-    ):
-        with pytest.raises(ToolError, match="is a link or a file, and is not used"):
-            attempt()
+    with pytest.raises(ToolError, match="is a link or a file, and is not used"):
+        use(store)
     assert (theirs / "secret.md").read_text() == "bob's"
 
 
 @pytest.mark.parametrize("name", ["../bob/secret", "/etc/passwd", "..", "", "a/b", "A"])
-def test_a_path_is_no_name(store, name):
+def test_a_path_is_not_a_name(store, name):
     """The store itself refuses such names, so path traversal fails for every caller."""
     store.save(None, MemoryNote(name="x", text="y"))
     with pytest.raises(ToolError, match="cannot be the name of a note"):
@@ -115,8 +124,7 @@ def test_sizes_are_bounded(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"max_bytes": 0}, {"max_notes": 1.5}, {"max_notes": True}])
-def test_wrong_limits_are_refused(tmp_path, options):
-    """Where they are given."""
+def test_an_invalid_limit_is_refused(tmp_path, options):
     with pytest.raises(ValueError, match="has to be a whole number above 0"):
         MemoryFolder(tmp_path, **options)
 

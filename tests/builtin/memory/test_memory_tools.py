@@ -139,7 +139,7 @@ def test_secrets_are_refused(dispatcher, text):
         "The api key lives in $API_KEY.",
     ],
 )
-def test_words_about_secrets_are_no_secrets(text):
+def test_a_text_about_a_secret_is_not_a_secret(text):
     """A note may say where a secret is kept."""
     assert find_secret(text) is None
 
@@ -195,7 +195,7 @@ async def test_a_person_sees_what_is_replaced_and_what_is_lost(store):
 
 
 @pytest.mark.parametrize("wrong", [5, None, DictStore, object()])
-def test_what_is_no_store_is_refused(wrong):
-    """Bad input gets an error that names what a store has."""
+def test_an_object_that_is_not_a_store_is_refused(wrong):
+    """The error names the methods that a store has."""
     with pytest.raises(TypeError, match="an object with the methods notes, save, delete"):
         memory_tools(wrong)

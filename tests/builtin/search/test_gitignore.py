@@ -85,8 +85,8 @@ def test_a_folder_that_was_asked_for_is_looked_into(tmp_path):
     assert list_unignored(workspace, "build") == ["build/x"]
 
 
-def test_another_folder_of_the_workspace_has_its_own_rules(tmp_path):
-    """The rules of the root do not reach it, and its own do."""
+def test_the_rules_of_the_root_do_not_apply_in_another_folder_of_the_workspace(tmp_path):
+    """The gitignore file of the other folder applies there."""
     plant(tmp_path, {"root/.gitignore": "x\n", "other/x": "", "other/y": "", "other/.gitignore": "y\n"})
     workspace = Workspace(tmp_path / "root", folders=[tmp_path / "other"])
     other = str(tmp_path / "other")
@@ -108,7 +108,7 @@ def test_rules_can_be_switched_off(tmp_path):
     assert ignoring.left_out == 0
 
 
-def test_what_is_left_out_is_counted(tmp_path):
+def test_entries_left_out_by_gitignore_are_counted(tmp_path):
     """A folder counts once, with all that is in it."""
     workspace = plant(tmp_path, {".gitignore": "x\nb\n", "x": "", "b/1": "", "b/2": "", "y": ""})
     ignoring = GitignoreFilter(workspace)

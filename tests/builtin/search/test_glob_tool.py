@@ -26,7 +26,7 @@ def list_paths(workspace, *arguments, **options):
 TREE = {"src/": "", "src/a.py": "", "src/in/b.py": "", "src/in/c.ts": "", "README.md": "", "d.tsx": ""}
 
 
-def test_its_facts_let_it_run_in_plan_mode(tmp_path):
+def test_glob_runs_in_plan_mode(tmp_path):
     """It is read-only, and belongs to the group of searches."""
     facts = glob_for(plant(tmp_path, {})).facts
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")
@@ -93,8 +93,7 @@ def test_results_are_bounded_and_say_how_many_more(tmp_path):
     assert rows[10:] == ["(20 more; narrow the pattern or the path, or raise the limit)"]
 
 
-def test_what_gitignore_leaves_out_is_not_listed_and_counted(tmp_path):
-    """Unless it is asked for."""
+def test_ignored_files_are_counted_and_not_listed_by_default(tmp_path):
     workspace = plant(tmp_path, {".gitignore": "build\n", "build/x": "", "y": ""})
     assert set(list_paths(workspace, "**")) == {
         ".gitignore",
@@ -104,8 +103,7 @@ def test_what_gitignore_leaves_out_is_not_listed_and_counted(tmp_path):
     assert "build/x" in list_paths(workspace, "**", ignored=True)
 
 
-def test_git_is_never_listed(tmp_path):
-    """Nor looked into."""
+def test_the_git_folder_is_never_listed(tmp_path):
     assert list_paths(plant(tmp_path, {".git/config": "", "x": ""}), "**", ignored=True) == ["x"]
 
 
@@ -116,7 +114,7 @@ def test_secrets_are_listed_by_name(tmp_path):
 
 
 def test_links_are_listed_and_not_followed(tmp_path):
-    """A circle is no trouble."""
+    """A link to a parent folder causes no circle."""
     workspace = plant(tmp_path, {"in/x": ""})
     os.symlink("..", tmp_path / "in" / "up")
     assert set(list_paths(workspace, "**")) == {"in/", "in/x", "in/up"}
@@ -155,8 +153,7 @@ def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, remedy):
     assert remedy in str(caught.value)
 
 
-async def test_a_model_is_told_all_that_is_wrong_at_once(tmp_path):
-    """Two problems, one answer."""
+async def test_all_wrong_arguments_are_reported_together(tmp_path):
     workspace = plant(tmp_path, {})
     catalog = Catalog()
     catalog.add(glob_for(workspace))
@@ -172,14 +169,12 @@ def test_a_folder_outside_is_refused(tmp_path):
         list_paths(plant(tmp_path / "in", {"x": ""}), path="..")
 
 
-def test_a_file_is_no_folder(tmp_path):
-    """The error says so."""
+def test_a_file_given_as_the_folder_is_an_error(tmp_path):
     with pytest.raises(ToolError, match="x is not a folder; give the folder that it is in as `path`"):
         list_paths(plant(tmp_path, {"x": ""}), path="x")
 
 
-def test_a_folder_that_is_not_there_is_helped_with(tmp_path):
-    """With the nearest name."""
+def test_a_missing_folder_is_answered_with_the_nearest_name(tmp_path):
     with pytest.raises(ToolError, match="'srcs' does not exist; did you mean 'src'"):
         list_paths(plant(tmp_path, TREE), path="srcs")
 
@@ -189,8 +184,8 @@ def test_an_empty_folder_needs_no_advice(tmp_path):
     assert list_paths(plant(tmp_path, {"x/": ""}), path="x") == ["(nothing matches)"]
 
 
-def test_only_what_the_pattern_could_take_is_counted_as_left_out(tmp_path):
-    """A log file does not count for a search for code; a folder that may hold code does."""
+def test_only_ignored_entries_that_could_match_are_counted(tmp_path):
+    """A log file does not count for a search for code, and a folder that may hold code does."""
     workspace = plant(tmp_path, {".gitignore": "*.log\nbuild\n", "x.log": "", "build/y.py": "", "z.py": ""})
     assert list_paths(workspace, "*.py") == ["z.py"]
     assert list_paths(workspace, "**/*.py") == ["z.py", "(1 left out by .gitignore; ignored=true lists them)"]
@@ -205,8 +200,7 @@ def test_it_stops_when_the_caller_is_gone(tmp_path):
         run_by_hand(tool, context=context)
 
 
-def test_when_the_time_is_up_it_says_so(tmp_path):
-    """And shows what it has."""
+def test_the_answer_says_that_the_time_was_up(tmp_path):
     tool = glob_for(plant(tmp_path, {"x": ""}))
     context = Context(facts=tool.facts, deadline=time.monotonic() - 1)
     assert "the time was up" in run_by_hand(tool, context=context)
@@ -238,7 +232,7 @@ def test_a_flat_pattern_does_not_walk_the_tree(tmp_path):
     ],
 )
 def test_braces_are_written_out(pattern, alternatives):
-    """Also inside one another; what is escaped, in a set or without a comma stands for itself."""
+    """This holds also inside one another; what is escaped, in a set or without a comma stands for itself."""
     assert expand_braces(pattern) == alternatives
 
 
@@ -251,7 +245,6 @@ def test_an_escaped_path_matches_itself_alone(path):
 
 
 def test_a_hostile_pattern_does_not_stall():
-    """Neither engine tries all possibilities."""
     started = time.process_time()
     assert not Glob("*a" * 40 + "b").matches("a" * 4000)
     assert not Glob("**/a/" * 20 + "b").matches("a/" * 2000 + "a")

@@ -48,8 +48,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("pattern", REFUSED, ids=[repr(pattern_text)[:20] for pattern_text in REFUSED])
-def test_what_is_not_of_the_dialect_is_refused_with_the_remedy(tmp_path, pattern):
-    """What backtracking alone can do, and what engines read in their own ways."""
+def test_a_pattern_outside_the_dialect_is_refused_with_the_remedy(tmp_path, pattern):
+    """Such a pattern needs backtracking, or engines read it in different ways."""
     with pytest.raises(BadArgs) as caught:
         run_by_hand(grep_for(plant(tmp_path, {"a": "a"}), ripgrep=False), pattern)
     assert str(caught.value).startswith("pattern: ")
@@ -76,8 +76,8 @@ def test_what_is_not_of_the_dialect_is_refused_with_the_remedy(tmp_path, pattern
         ("k", "\u212a"),
     ],
 )
-def test_what_is_of_the_dialect_is_found(tmp_path, grep, pattern, line):
-    """By both engines, braces that repeat nothing and letters beyond ASCII included."""
+def test_both_engines_find_a_pattern_of_the_dialect(tmp_path, grep, pattern, line):
+    """The patterns have braces that repeat nothing, and letters beyond ASCII."""
     workspace = plant(tmp_path, {"a": line, "b": ""})
     assert grep(workspace, pattern, ignore_case=pattern == "k") == f"a:1: {line}"
 
@@ -97,8 +97,8 @@ def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, remedy):
     assert remedy in str(caught.value)
 
 
-async def test_a_model_is_told_what_is_wrong(tmp_path):
-    """A kind of file that does not exist is refused by the schema, a pattern by the tool."""
+async def test_a_wrong_file_type_or_pattern_is_bad_args(tmp_path):
+    """The schema refuses the file type, and the tool refuses the pattern."""
     workspace = plant(tmp_path, {})
     catalog = Catalog()
     catalog.add(grep_for(workspace, ripgrep=False))

@@ -33,8 +33,8 @@ SECRETS = {
 
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("options", [{}, {"mode": "count"}, {"mode": "files"}, {"context_lines": 3}, {"ignored": True}])
-def test_a_secret_is_never_shown_nor_told_to_match(tmp_path, grep, options):
-    """Built-in patterns and the application's own; their names are told, whether they match or not."""
+def test_the_content_of_a_protected_file_is_never_shown(tmp_path, grep, options):
+    """Built-in patterns and those of the application count. The names are listed whether the files match or not."""
     plant(tmp_path, SECRETS)
     workspace = Workspace(tmp_path, protected=["mine/**"])
     text = grep(workspace, "needle", **options)
@@ -77,7 +77,6 @@ def test_ripgrep_sees_the_workspace_alone(tmp_path):
 
 
 def test_a_protected_file_that_is_named_is_refused(tmp_path, grep):
-    """By the workspace itself."""
     with pytest.raises(Safety, match=".env"):
         grep(plant(tmp_path, SECRETS), "needle", path=".env")
 
@@ -101,7 +100,7 @@ def test_links_are_not_followed(tmp_path, grep):
 
 
 @needs_rg
-def test_what_ripgrep_reads_is_never_what_is_shown(tmp_path):
+def test_text_that_ripgrep_read_is_never_shown(tmp_path):
     """A file that becomes a link to the outside while ripgrep runs is read by the workspace, which refuses it."""
     (tmp_path / "outside").write_text("needle outside")
     workspace = plant(tmp_path / "root", {"a": "harmless", "b": "harmless"})

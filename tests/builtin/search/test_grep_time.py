@@ -26,7 +26,7 @@ def test_no_pattern_stalls_it(tmp_path, grep):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-def test_a_line_that_cannot_be_decided_is_told(tmp_path):
+def test_a_note_names_a_line_that_cannot_be_searched_in_time(tmp_path):
     """The pattern has too many possibilities to follow on this line; the other lines count."""
     noise = "".join(random.Random(7).choices("ab", k=60_000))
     workspace = plant(tmp_path, {"a": f"{noise}\nd\n"})
@@ -45,15 +45,13 @@ def test_it_stops_when_the_caller_is_gone(tmp_path, grep):
         grep(workspace, "x", context=context)
 
 
-def test_when_the_time_is_up_it_says_so(tmp_path):
-    """Before the first file."""
+def test_the_answer_says_that_the_time_was_up_before_the_first_file(tmp_path):
     tool = grep_for(plant(tmp_path, {"x": ""}), ripgrep=False)
     context = Context(facts=tool.facts, deadline=time.monotonic() - 1)
     assert "the time was up before all files were listed" in run_by_hand(tool, "x", context=context)
 
 
-def test_a_watch_looks_at_its_own_clock():
-    """Up to the end nothing happens."""
+def test_a_time_limit_uses_the_given_clock():
     clock = iter([0.0, 5.0, 11.0])
     watch = TimeLimit(10, lambda: False, now=lambda: next(clock))
     watch.check()
@@ -61,8 +59,8 @@ def test_a_watch_looks_at_its_own_clock():
         watch.check()
 
 
-def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
-    """And how far it came."""
+def test_the_answer_shows_the_matches_up_to_the_end_of_the_time(tmp_path):
+    """It says how many files were searched."""
     workspace = plant(tmp_path, {"b": "x\n", "a": "x\n"})
     tool = grep_for(workspace, ripgrep=False)
     context = Context(facts=tool.facts)
@@ -83,8 +81,7 @@ def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
 # Files that go away, or cannot be read.
 
 
-def test_a_file_that_vanishes_is_told(tmp_path):
-    """Between listing and reading."""
+def test_a_file_that_vanishes_during_the_search_is_named(tmp_path):
     workspace = plant(tmp_path, {"a": "x\n", "b": "x\n"})
     original = workspace.read
 
@@ -100,7 +97,6 @@ def test_a_file_that_vanishes_is_told(tmp_path):
     ]
 
 
-def test_a_path_that_is_not_there_is_an_error(tmp_path, grep):
-    """Not an empty answer."""
+def test_a_missing_path_is_an_error(tmp_path, grep):
     with pytest.raises(ToolError, match="does not exist"):
         grep(plant(tmp_path, {}), "x", path="nowhere")

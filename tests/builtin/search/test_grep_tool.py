@@ -21,14 +21,13 @@ TREE = {
 }
 
 
-def test_its_facts_let_it_run_in_plan_mode(tmp_path):
+def test_grep_runs_in_plan_mode(tmp_path):
     """It is read-only, and belongs to the group of searches."""
     facts = grep_for(plant(tmp_path, {}), ripgrep=False).facts
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")
 
 
-def test_a_line_comes_with_its_path_and_number_and_the_newest_file_first(tmp_path, grep):
-    """`path:N: line`."""
+def test_matching_lines_have_path_and_number_and_the_newest_file_comes_first(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "import") == "in/new.py:2: import sys\nold.py:1: import os"
 
 
@@ -54,13 +53,11 @@ def test_lines_around_do_not_come_twice(tmp_path, grep):
     assert grep(workspace, "x", context_lines=2).split("\n") == ["a:1: x", "a-2- 1", "a:3: x", "--", "b:1: x"]
 
 
-def test_names_alone(tmp_path, grep):
-    """mode="files"."""
+def test_mode_files_lists_only_paths(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "import", mode="files", ignore_case=True) == "in/note.md\nin/new.py\nold.py"
 
 
-def test_numbers_alone(tmp_path, grep):
-    """mode="count" counts lines, not matches."""
+def test_mode_count_counts_lines(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "o", mode="count") == "in/note.md: 1\nin/new.py: 2\nold.py: 2"
 
 
@@ -155,8 +152,7 @@ def test_a_long_line_is_cut_around_what_was_found(tmp_path, grep):
     assert len(end) < 500
 
 
-def test_nothing_found_is_said(tmp_path, grep):
-    """And what was not searched."""
+def test_the_answer_says_that_nothing_matches_and_what_was_not_searched(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",
@@ -170,8 +166,7 @@ def test_a_file_that_is_named_is_searched_even_if_ignored(tmp_path, grep):
     assert grep(plant(tmp_path, {".gitignore": "x\n", "x": "needle"}), "needle", path="x") == "x:1: needle"
 
 
-def test_binary_files_are_not_shown_but_told(tmp_path, grep):
-    """Only those that match, by name."""
+def test_matching_binary_files_are_named_and_not_shown(tmp_path, grep):
     workspace = plant(tmp_path, {"a.bin": b"\0\1needle\n", "b.bin": b"\0\1other\n", "c": "other"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",
@@ -195,14 +190,14 @@ def test_other_encodings_are_found(tmp_path, grep):
     ]  # fmt: skip
 
 
-def test_line_ends_of_windows_are_no_part_of_a_line(tmp_path, grep):
+def test_line_ends_of_windows_are_not_part_of_a_line(tmp_path, grep):
     """`$` is before them; a lone one is shown as its code."""
     workspace = plant(tmp_path, {"a": b"one\r\ntwo\r\n\r\none\rtwo\r"})
     assert grep(workspace, "(one|two)$") == "a:1: one\na:2: two\na:4: one\\rtwo"
     assert grep(workspace, "^$", mode="count") == "a: 1"
 
 
-def test_a_file_that_is_too_large_is_told(tmp_path, grep):
+def test_a_note_names_a_file_that_is_too_large(tmp_path, grep):
     """A file with a hole, so that the test is small."""
     workspace = plant(tmp_path, {"small": "needle", "large": "needle"})
     os.truncate(tmp_path / "large", MAX_FILE_BYTES + 1)

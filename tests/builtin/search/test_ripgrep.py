@@ -17,8 +17,8 @@ from toolkit.workspace import Workspace
 from .programs import RG, XARGS, needs_rg
 
 
-def test_without_ripgrep_we_search_alone(tmp_path):
-    """This holds if it is not on PATH, is switched off, or has no sandbox and was not insisted on."""
+def test_ripgrep_is_not_used_if_it_is_missing_or_switched_off(tmp_path):
+    """It is an error if it is missing and was asked for."""
     workspace = plant(tmp_path, {})
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -42,8 +42,7 @@ def test_a_program_in_the_workspace_is_not_run(tmp_path):
 
 
 @needs_rg
-def test_without_a_sandbox_it_runs_only_if_wanted(tmp_path):
-    """The caller knows."""
+def test_ripgrep_runs_without_a_sandbox_only_if_it_was_asked_for(tmp_path):
     links = tmp_path / "bin"
     links.mkdir()
     for name, place in (("rg", RG), ("xargs", XARGS)):
@@ -53,8 +52,7 @@ def test_without_a_sandbox_it_runs_only_if_wanted(tmp_path):
     assert ripgrep_for(workspace, True, path=str(links)) is not None
 
 
-def test_it_is_used_where_there_is_much_to_search(tmp_path):
-    """Many files, or large ones."""
+def test_ripgrep_is_used_for_many_or_large_files(tmp_path):
     plant(tmp_path, {"a": ""})
     (entry,) = Workspace(tmp_path).walk()
     assert not is_worth_it([entry])
@@ -73,8 +71,7 @@ def test_a_ripgrep_that_fails_clears_nothing_and_is_not_asked_again(tmp_path, pr
     assert sieve.find_files_without_match(build_query("y"), entries, TimeLimit(60, lambda: False)) == set()
 
 
-def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
-    """Then we search alone."""
+def test_ripgrep_is_not_used_if_its_sandbox_cannot_hide_all_secrets(tmp_path):
     # A folder takes six arguments, and one of this name is quickly judged.
     folders = [f"{number}/.ssh/" for number in range(1500)]
     workspace = plant(tmp_path, {**dict.fromkeys(folders), "a": "x"})
@@ -88,8 +85,7 @@ def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
 
 
 @needs_rg
-def test_a_pattern_too_long_for_a_command_line_is_searched_without_it(tmp_path):
-    """The answer is the same."""
+def test_a_pattern_too_long_for_a_command_line_is_searched_without_ripgrep(tmp_path):
     workspace = plant(tmp_path, {"a": "x"})
     sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
     query = build_query("[^y]" * 240)

@@ -125,8 +125,7 @@ def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, patter
 @given(pattern=PATTERNS, files=FILES, ignore_case=st.booleans())
 @settings(max_examples=15)
 @pytest.mark.long
-def test_the_whole_answer_is_the_same(tmp_path_factory, pattern, files, ignore_case):
-    """Through the tool, sandbox included."""
+def test_the_answer_is_the_same_with_and_without_ripgrep(tmp_path_factory, pattern, files, ignore_case):
     root = tmp_path_factory.mktemp("same")
     workspace = plant(root, {f"{number % 3}/{number}": content for number, content in enumerate(files)})
     try:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 
 
 @given(st.binary(max_size=3000), st.sampled_from(["gzip", "x-gzip", "deflate", "raw deflate"]), st.integers(1, 500))
-async def test_what_was_compressed_comes_back(data, form, step):
-    """Undoing is the inverse of compressing, however the bytes are cut."""
+async def test_a_compressed_body_is_decompressed(data, form, step):
+    """Decompressing is the inverse of compressing, however the bytes are cut."""
     packed = {"deflate": zlib.compress(data), "raw deflate": _raw_deflate(data)}.get(form) or gzip.compress(data)
     body = await read_body(_cut(packed, step), form.split(" ")[-1], max_bytes=5000)
     assert (body.data, body.cut_reason) == (data, None)
@@ -53,8 +53,7 @@ async def test_damaged_data_never_breaks_more_than_the_call(data):
         assert len(body.data) <= 1000
 
 
-async def test_several_members_are_one_body():
-    """gzip files can be joined."""
+async def test_a_gzip_body_may_have_several_members():
     packed = gzip.compress(b"one, ") + gzip.compress(b"two")
     body = await read_body(_cut(packed, 1000), "gzip", max_bytes=1000)
     assert body.data == b"one, two"
@@ -66,14 +65,14 @@ async def test_a_crowd_of_members_is_refused():
         await read_body(_cut(gzip.compress(b"") * 200, 10_000), "gzip", max_bytes=100_000)
 
 
-async def test_what_follows_compressed_data_is_ignored():
+async def test_bytes_after_the_compressed_data_are_ignored():
     """Padding after the end is no damage."""
     body = await read_body(_cut(gzip.compress(b"all") + b"\0\0\0junk", 5), "gzip", max_bytes=1000)
     assert (body.data, body.cut_reason) == (b"all", None)
 
 
-async def test_compressed_data_without_an_end_is_told():
-    """What breaks off inside is given as far as it came, and called cut."""
+async def test_compressed_data_without_an_end_is_marked_as_cut():
+    """The data up to the break is given."""
     packed = gzip.compress(bytes(range(256)) * 50)[:-20]
     body = await read_body(_cut(packed, 50), "gzip", max_bytes=100_000)
     assert "no end" in body.cut_reason

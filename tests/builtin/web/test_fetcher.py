@@ -142,15 +142,13 @@ async def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
     assert server.asked[0].headers["accept-encoding"] == "gzip, deflate"
 
 
-async def test_a_body_shorter_than_said_is_transient(server):
-    """A body that breaks off is not taken for a whole one."""
+async def test_a_body_shorter_than_its_stated_length_is_transient(server):
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
     with pytest.raises(Transient, match="public.example"):
         await fetch_page(server)
 
 
-async def test_a_body_longer_than_said_ends_where_it_was_said(server):
-    """What follows the stated length is not part of the page."""
+async def test_a_body_ends_at_its_stated_length(server):
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more")
     assert (await fetch_page(server)).body.data == b"hello"
 
@@ -176,8 +174,7 @@ async def test_nonsense_on_the_wire_is_an_error_of_ours(server, data):
         await fetch_page(server)
 
 
-async def test_a_flood_of_headers_ends(server):
-    """Headers are bounded too."""
+async def test_an_endless_stream_of_headers_is_an_error(server):
     server.pages["/"] = header_flood
     with pytest.raises(ToolError, match=r"public\.example"):
         await fetch_page(server, limits=FetchLimits(timeout_seconds=10))
@@ -190,8 +187,8 @@ async def test_a_connection_that_is_reset_is_transient(server):
         await fetch_page(server)
 
 
-async def test_of_what_is_no_text_only_the_beginning_is_read(server):
-    """An image is described, so that its whole body is not needed."""
+async def test_only_the_beginning_of_a_binary_body_is_read(server):
+    """An image is only described, so its whole body is not needed."""
     server.pages["/"] = answer(b"\x89PNG\r\n\x1a\n" + bytes(1_000_000), type="image/png")
     page = await fetch_page(server)
     assert len(page.body.data) == 4096
@@ -202,8 +199,7 @@ async def test_of_what_is_no_text_only_the_beginning_is_read(server):
     ("header", "seconds"),
     [("", None), ("no-store", 0), ("public, no-cache", 0), ("max-age=60", 60), ("max-age=x", None), ("private", None)],
 )
-async def test_how_long_a_page_may_be_kept_is_told(server, header, seconds):
-    """The server's wish is read from its header."""
+async def test_the_page_has_the_time_that_its_header_allows_it_to_be_cached(server, header, seconds):
     server.pages["/"] = answer("x", cache_control=header)
     assert (await fetch_page(server)).keep_seconds == seconds
 
@@ -223,8 +219,8 @@ def test_a_limit_has_to_be_a_number(name, wrong):
 
 
 @pytest.mark.parametrize("wrong", [{"max_bytes": 0}, {"timeout_seconds": 0}, {"max_bytes": 1.5}])
-def test_only_some_limits_may_be_nothing(wrong):
-    """No redirects is a wish; no bytes is a mistake, and half a byte too."""
+def test_only_some_limits_may_be_0(wrong):
+    """A limit of 0 redirects makes sense, and one of 0 bytes or half a byte does not."""
     assert FetchLimits(max_redirects=0, keep_seconds=0, keep_pages=0).max_redirects == 0
     with pytest.raises(ValueError, match="has to be"):
         FetchLimits(**wrong)

@@ -191,7 +191,7 @@ def test_invisible_elements_are_left_out(hidden):
 
 
 @pytest.mark.parametrize("style", ["opacity:0.5", "margin-left:-480px", "max-width:01em", "left:-5px", "color:none"])
-def test_what_is_seen_is_not_taken_for_hidden(style):
+def test_a_visible_element_is_not_mistaken_for_a_hidden_one(style):
     """A style that only looks like hiding hides nothing."""
     assert text(f"<p style='{style}'>shown</p>") == "shown"
 
@@ -217,7 +217,7 @@ def test_a_page_of_navigation_alone_is_shown():
         (f"<title>{'x' * 5000}</title>", "x" * 500),
     ],
 )
-def test_the_title_is_told(source, title):
+def test_the_title_of_a_page_is_read(source, title):
     """The title comes from the head, the first one counts."""
     assert html_text(source).title == title
 

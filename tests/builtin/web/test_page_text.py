@@ -65,7 +65,6 @@ def test_a_page_of_no_stated_type_is_recognised(header):
 
 
 def test_plain_text_that_looks_like_a_page_stays_text():
-    """Who says text gets text."""
     assert read(b"<html><p>a", "text/plain").text == "<html><p>a"
 
 
@@ -83,8 +82,8 @@ def test_plain_text_that_looks_like_a_page_stays_text():
         (gzip.compress(b"x", mtime=0), "text/plain", "(text/plain, which looks like a gzip archive"),
     ],
 )
-def test_what_is_no_text_is_described(data, header, expected):
-    """Type and size are told, and what it looks like if the server is wrong."""
+def test_a_binary_page_is_described(data, header, expected):
+    """The description has its type and size, and its real type if that of the server is wrong."""
     assert read(data, header).text.startswith(expected)
 
 
@@ -94,8 +93,7 @@ def test_a_text_that_begins_like_something_else_stays_text(text):
     assert read(text.encode(), "text/plain").text == text
 
 
-def test_what_was_cut_is_described_as_more():
-    """Of a film only the beginning is known."""
+def test_a_binary_page_that_was_cut_has_more_bytes():
     assert "more than 4 bytes" in read(b"\x00\x01\x02\x03", "video/mp4", is_cut=True).text
 
 
@@ -139,15 +137,14 @@ def test_a_guess_is_called_a_guess():
 @pytest.mark.parametrize(
     "name", ["zlib", "hex", "idna", "punycode", "unicode_escape", "utf-7", "rot13", "x-nope", "mbcs"]
 )
-def test_an_encoding_that_is_none_is_told_and_not_used(name):
-    """Some codecs of Python unfold, stall or run backwards; a server may not choose them."""
+def test_an_unknown_or_unsafe_encoding_is_noted_and_not_used(name):
+    """Some codecs of Python unfold, stall or run backwards, so a server may not choose them."""
     page = read(b"plain \\u0041", f"text/plain; charset={name}")
     assert page.text == "plain \\u0041"
     assert page.notes == (f"the header names an encoding that is not known, {name!r}",)
 
 
-def test_bad_bytes_are_replaced_and_told():
-    """What is not valid is visibly missing."""
+def test_bad_bytes_are_replaced_with_a_note():
     page = read(b"a\xffb", "text/plain; charset=utf-8")
     assert page.text == "a\ufffdb"
     assert page.notes == ("some bytes are no valid utf-8 and were replaced by \ufffd",)
@@ -160,8 +157,7 @@ def test_a_character_cut_in_two_is_left_out():
 
 
 @pytest.mark.parametrize(("data", "header"), [(b"x" * 100, "text/plain"), (b"<p>x" * 100, "text/html")])
-def test_a_long_text_is_cut_and_told(data, header):
-    """The bound on text holds."""
+def test_a_long_text_is_cut_with_a_note(data, header):
     page = read(data, header, max_chars=50)
     assert len(page.text) < 300
     assert page.notes == ("cut after about 50 characters",)

@@ -43,8 +43,7 @@ async def test_another_port_of_a_public_host_is_refused_before_a_person_is_asked
     assert f"ports=[{server.port}]" in result.error.message
 
 
-async def test_a_port_that_the_option_names_is_open(server):
-    """For every public host."""
+async def test_a_port_that_the_option_names_is_open_for_every_public_host(server):
     result = await fetch_page(server, dispatcher(ports=[server.port]))
     assert result.text.endswith("hello")
     assert (await fetch_page(server, dispatcher(ports=[server.port % 65535 + 1]))).kind == "safety"
@@ -68,7 +67,7 @@ async def test_a_port_that_the_option_names_is_open(server):
         ("allow other(url=http://public.example:{port}/**)", "safety"),
     ],
 )
-async def test_only_an_allow_rule_that_names_host_and_port_opens_it(server, rule, kind):
+async def test_only_an_allow_rule_with_host_and_port_opens_a_port(server, rule, kind):
     """A rule for everything names no port, and neither does one for another tool."""
     assert (await fetch_page(server, dispatcher(rule.format(port=server.port)))).kind == kind
 
@@ -143,8 +142,7 @@ def test_ports_that_are_none_are_refused_where_they_are_written(ports, error, wo
         builtin_catalog(tmp_path, sandbox="none", ports=ports)
 
 
-async def test_explain_tells_of_a_closed_port():
-    """Without connecting."""
+async def test_explain_reports_a_closed_port():
     verdict = await dispatcher().explain("web_fetch", {"url": "https://a.example:8443/"})
     assert verdict.word == "deny"
     assert "port 8443 of 'a.example'" in verdict.reason

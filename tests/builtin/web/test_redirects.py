@@ -18,8 +18,7 @@ from .hostile_server import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_redirect_is_followed_and_told(server):
-    """The page says where it came from in the end."""
+async def test_a_redirect_is_followed_and_the_page_has_its_final_address(server):
     server.pages |= {"/": redirect("/b", status=301), "/b": redirect("c?d=1", status=308), "/c?d=1": answer("there")}
     page = await fetch_page(server)
     assert page.hops == (server.url("/b"), server.url("/c?d=1"))

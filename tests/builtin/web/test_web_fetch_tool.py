@@ -79,8 +79,7 @@ async def test_json_is_given_as_it_is(server):
     assert (await call(server)).text.endswith('\n\n{"a": [1,\n2]}')
 
 
-async def test_where_a_redirect_led_is_told(server):
-    """The head names the last address."""
+async def test_the_head_names_the_address_after_redirects(server):
     server.pages |= {"/": redirect("/b"), "/b": answer("there")}
     assert (await call(server)).text.startswith(f"{server.url('/b')} (redirected)\n200 OK")
 
@@ -95,8 +94,7 @@ async def test_where_a_redirect_led_is_told(server):
     ],
     ids=["endless", "bomb", "bad bytes", "guess"],
 )
-async def test_what_was_done_to_a_page_is_told(server, page, notes):
-    """What is cut, replaced or guessed stands in the head."""
+async def test_the_head_says_what_was_cut_or_replaced_or_guessed(server, page, notes):
     server.pages["/"] = page
     head = (await call(server)).text.partition("\n\n")[0].split("\n")
     for note in notes:
@@ -109,8 +107,7 @@ async def test_a_film_is_described_by_its_stated_size(server):
     assert "200 OK, video/mp4, 50,000 bytes" in (await call(server)).text
 
 
-async def test_an_empty_page_says_so(server):
-    """Nothing is something to tell."""
+async def test_the_result_says_that_a_page_has_no_text(server):
     server.pages["/"] = answer(b"", status=204, type=None)
     assert (await call(server)).text.split("\n")[1:] == ["204 No Content, no type given, 0 bytes", "", "(no text)"]
 
@@ -145,8 +142,8 @@ async def test_an_offset_outside_the_page_is_refused(server, offset):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451, 304, 300])
-async def test_a_refusal_is_told_with_what_the_server_says(server, status):
-    """4xx is an answer: status and a piece of the body, and no second try."""
+async def test_a_refusal_is_an_error_with_the_text_of_the_server(server, status):
+    """The error has the status and a piece of the body, and there is no second request."""
     server.pages["/"] = answer(f"<h1>Sorry</h1>{'x' * 5000}", status=status, type="text/html")
     result = await call(server)
     assert result.kind == "failed"
@@ -184,21 +181,19 @@ async def test_a_private_address_is_a_safety_refusal(server, address):
 
 
 async def test_a_redirect_to_a_private_address_is_a_safety_refusal(server):
-    """The same on the way."""
     server.pages["/"] = redirect("http://169.254.169.254/latest/")
     result = await call(server)
     assert result.kind == "safety"
     assert "metadata" in result.text
 
 
-async def test_only_hosts_of_the_list_are_reached(server):
-    """With a list, everything else is refused."""
+async def test_only_listed_hosts_are_fetched(server):
     result = await call(server, by=dispatcher(allowed_hosts=["docs.example"]))
     assert (result.kind, server.asked) == ("safety", [])
 
 
-async def test_without_a_word_this_machine_is_refused(server):
-    """The tool as it comes reaches nothing private, with or without a dispatcher."""
+async def test_this_machine_is_refused_by_default(server):
+    """The tool with its defaults reaches no private address, with or without a dispatcher."""
     fetch = web_fetch_for()
     with pytest.raises(ToolError, match="loopback"):
         await fetch.function(server.url(host="127.0.0.1"), context=Context(facts=fetch.facts))
@@ -314,8 +309,8 @@ async def test_a_page_is_kept_no_longer_than_it_may(server, header, seconds, req
     assert len(server.asked) == requests
 
 
-async def test_nothing_is_kept_between_sessions_or_without_one(server):
-    """What one conversation read is not shown to another."""
+async def test_pages_are_not_cached_across_sessions_or_without_a_session(server):
+    """A page that one session read is not shown to another."""
     server.pages["/"] = answer("x")
     by = dispatcher()
     for session in (Session(), Session(), None, None):
@@ -332,8 +327,7 @@ async def test_two_tools_do_not_share_what_they_keep(server):
     assert len(server.asked) == 2
 
 
-async def test_failures_are_not_kept(server):
-    """What failed may work now."""
+async def test_failures_are_not_cached(server):
     session, by = Session(), dispatcher()
     assert (await call(server, by=by, session=session)).kind == "failed"
     server.pages["/"] = answer("now")
@@ -368,8 +362,8 @@ async def test_a_rule_made_since_holds_for_what_is_kept(server):
     assert (await call(server, by=by, session=session)).kind == "denied"
 
 
-async def test_where_a_kept_page_was_redirected_to_is_judged_again(server):
-    """The addresses on the way are judged on a hit, though no request goes there."""
+async def test_the_redirects_of_a_cached_page_are_judged_again(server):
+    """They are judged on a hit, although no request goes there."""
     server.pages |= {"/": redirect("/private"), "/private": answer("secret")}
     fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     session = Session()

@@ -177,8 +177,7 @@ async def test_cancelling_the_caller_before_the_start_cancels_the_call(session):
     assert log == ["cleaned up"]
 
 
-async def test_nothing_is_left_of_a_job_that_has_ended(work):
-    """Nothing leaks: neither the session nor the tasks of its jobs outlive them."""
+async def test_a_job_that_has_ended_leaves_no_session_and_no_tasks(work):
     own, tasks_before = Session(), asyncio.all_tasks()
     async with Dispatcher(work.catalog) as dispatcher:
         await start(dispatcher, own)

@@ -162,8 +162,8 @@ async def test_a_foreground_call_that_fails_leaves_no_cycle():
             gc.enable()
 
 
-async def test_each_principal_sees_only_its_own_jobs():
-    """In a session that several principals share, none reads or stops what another has started."""
+async def test_a_principal_cannot_read_or_stop_the_jobs_of_another():
+    """Several principals may share a session."""
     catalog, session = Catalog(job_output_for(), job_stop_for()), Session()
 
     @catalog.tool(background=True)

@@ -25,8 +25,12 @@ PROPERTY = {
 }
 
 
-def test_the_parameter_is_in_the_schema_of_every_provider(work):
-    """Provider schemas are right: the parameter is a boolean that may be left out."""
+@pytest.mark.parametrize("form", [anthropic, openai, gemini], ids=["anthropic", "openai", "gemini"])
+def test_the_parameter_is_in_the_definition_for_every_provider(work, form):
+    assert "background" in json.dumps(form.definitions(work.catalog))
+
+
+def test_the_parameter_is_a_boolean_that_may_be_left_out(work):
     tool = work.catalog["build"]
     assert tool.schema["properties"]["background"] == PROPERTY
     assert tool.schema["required"] == ["target"]
@@ -34,17 +38,15 @@ def test_the_parameter_is_in_the_schema_of_every_provider(work):
     assert tool.output_schema is None  # the name of a job is no `dict[str, str]`
     names = [definition for definition in anthropic.definitions(work.catalog) if definition["name"] == "build"]
     assert names[0]["input_schema"]["properties"]["background"]["type"] == "boolean"
-    for form in (openai, gemini):
-        assert "background" in json.dumps(form.definitions(work.catalog))
 
 
 def test_a_function_never_gets_the_parameter():
     """The function stays as it is: positional parameters, `*args` and `**kwargs` do not see the new one."""
-    got = []
+    received = []
 
     def any_kind(a: int, /, *rest: int, **more: str) -> None:
         """Take anything."""
-        got.append((a, rest, more))
+        received.append((a, rest, more))
 
     catalog = Catalog(job_output_for())
     catalog.add(Tool.described(any_kind, background=True))
@@ -52,19 +54,19 @@ def test_a_function_never_gets_the_parameter():
     dispatcher.call_sync("any_kind", {"a": 1, "rest": [2], "x": "y", "background": False})
     dispatcher.call_sync("any_kind", {"a": 1, "background": True}, session=session)
     dispatcher.call_sync("job_output", {"job": "job_1", "wait_seconds": 20}, session=session)
-    assert got == [(1, (2,), {"x": "y"}), (1, (), {})]
+    assert received == [(1, (2,), {"x": "y"}), (1, (), {})]
     dispatcher.close()
 
 
 def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
     """Any tool may be started in the background, also one whose schema was written by hand."""
-    got = []
+    received = []
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
-    handler = Tool.from_schema("handler", "Handle.", schema, got.append, background=True)
+    handler = Tool.from_schema("handler", "Handle.", schema, received.append, background=True)
 
     def typed(a: int = 0) -> None:
         """Take a number."""
-        got.append(a)
+        received.append(a)
 
     dispatcher = Dispatcher(Catalog(handler, Tool.described(typed, schema=schema, background=True), job_output_for()))
     assert "background" not in schema["properties"]
@@ -73,7 +75,7 @@ def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
         started = dispatcher.call_sync(name, {"a": number, "background": True}, session=session)
         assert started.metadata == {"job": f"job_{number}"}
         dispatcher.call_sync("job_output", {"job": f"job_{number}", "wait_seconds": 20}, session=session)
-    assert got == [{"a": 1}, 2]
+    assert received == [{"a": 1}, 2]
     dispatcher.close()
 
 

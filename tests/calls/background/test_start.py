@@ -51,8 +51,7 @@ async def test_the_model_gets_a_job_at_once_and_reads_it(work, session):
     assert work.log == ["begin app", "end app"]
 
 
-async def test_without_the_parameter_it_is_a_plain_call(work, session):
-    """The model says in each call whether it wants the background; without a word it waits, as for any tool."""
+async def test_a_call_without_the_background_parameter_waits_for_its_result(work, session):
     work.may_end.set()
     async with Dispatcher(work.catalog) as dispatcher:
         for arguments in ({"target": "a"}, {"target": "a", "background": False}):
@@ -83,8 +82,8 @@ async def test_an_async_tool_is_cancelled(work, session):
     assert work.log == ["begin app", "cancelled app"]
 
 
-async def test_a_sync_tool_is_told(session):
-    """Cancellation reaches sync tools: the tool sees `context.cancelled`."""
+async def test_a_sync_tool_sees_that_its_job_was_stopped(session):
+    """`context.cancelled` is true."""
     begun, is_cancelled = threading.Event(), threading.Event()
 
     def watch(*, context: Context) -> str:
@@ -160,16 +159,24 @@ async def test_reports_from_a_thread_of_the_tool_reach_the_job(session, is_sync)
     assert reports[0].message == "from a thread"
 
 
-async def test_a_refused_call_starts_no_job(work, session):
-    """Permissions and hooks hold as for any call: a call that is refused has its result at once, and no job."""
+class NoFriday:
+    """Denies every call for the target `app`."""
 
-    class NoFriday:
-        def before(self, call):
-            return Deny("not on a Friday") if call.arguments["target"] == "app" else Proceed()
+    def before(self, call):
+        return Deny("not on a Friday") if call.arguments["target"] == "app" else Proceed()
 
-    for options in ({"hooks": [NoFriday()]}, {"permissions": Permissions("plan")}):
-        async with Dispatcher(work.catalog, **options) as dispatcher:
-            assert (await start(dispatcher, session)).kind == "denied"
+
+@pytest.mark.parametrize(
+    "options", [{"hooks": [NoFriday()]}, {"permissions": Permissions("plan")}], ids=["hook", "mode"]
+)
+async def test_a_denied_call_starts_no_job(work, session, options):
+    async with Dispatcher(work.catalog, **options) as dispatcher:
+        assert (await start(dispatcher, session)).kind == "denied"
+    assert find_jobs(session) is None
+    assert work.log == []
+
+
+async def test_a_call_with_wrong_arguments_starts_no_job(work, session):
     async with Dispatcher(work.catalog) as dispatcher:
         wrong = await dispatcher.call("build", {"targt": "app", "background": True}, session=session)
         assert wrong.kind == "bad_args"
@@ -189,7 +196,7 @@ async def test_a_job_waits_for_approval_like_any_call(work, session):
         assert await read(dispatcher, session, wait_seconds=20) == '1/2 compiling\n{"built":"app"}\njob_1: done'
 
 
-async def test_without_its_session_an_approved_call_runs_to_its_end(work, session):
+async def test_an_approved_call_resumed_without_its_session_runs_to_its_end(work, session):
     """A host that resumes without the session could not find the job, so it gets the result."""
     work.may_end.set()
     async with Dispatcher(work.catalog, permissions=Permissions("default")) as dispatcher:

@@ -34,29 +34,29 @@ def catalog():
 
 def test_the_best_fit_is_first_with_its_score_and_words(catalog):
     """An answer says what was found, how well, and by which words."""
-    found = catalog.search("send an email")
-    assert found[0].tool is catalog["send_email"]
-    assert found[0].score > 0
-    assert set(found[0].words) == {"send", "email"}
-    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    matches = catalog.search("send an email")
+    assert matches[0].tool is catalog["send_email"]
+    assert matches[0].score > 0
+    assert set(matches[0].words) == {"send", "email"}
+    assert [match.score for match in matches] == sorted((match.score for match in matches), reverse=True)
 
 
-def test_an_answer_is_a_sequence(catalog):
+def test_a_search_result_is_a_sequence(catalog):
     """It can be counted, sliced and looked at like any other."""
-    found = catalog.search("email mail inbox", 2)
-    assert len(found) == 2
-    assert [each.tool for each in found] == found.tools
-    assert found[:1] == (found[0],)
-    assert "read_mail" in repr(found)
+    matches = catalog.search("email mail inbox", 2)
+    assert len(matches) == 2
+    assert [match.tool for match in matches] == matches.tools
+    assert matches[:1] == (matches[0],)
+    assert "read_mail" in repr(matches)
 
 
-def test_what_fits_nothing_finds_nothing_and_names_the_groups(catalog):
-    """Nothing is returned rather than something, and the groups are listed, the largest first."""
-    found = catalog.search("xylophone quartz")
-    assert not found
-    assert found.groups == {"mail": 2, "web": 1, "(none)": 1}
-    assert found.advice == "nothing fits; the groups are mail (2), web (1), (none) (1)"
-    assert "nothing fits" in repr(found)
+def test_a_search_without_a_fit_returns_no_tools_and_names_the_groups(catalog):
+    """The largest group comes first."""
+    matches = catalog.search("xylophone quartz")
+    assert not matches
+    assert matches.groups == {"mail": 2, "web": 1, "(none)": 1}
+    assert matches.advice == "nothing fits; the groups are mail (2), web (1), (none) (1)"
+    assert "nothing fits" in repr(matches)
     assert catalog.search("email").advice == ""
 
 
@@ -65,8 +65,7 @@ def test_an_empty_catalog_says_that_it_is_empty():
     assert Catalog().search("anything").advice == "nothing fits; there are no tools"
 
 
-def test_many_groups_are_named_in_part():
-    """Advice stays short."""
+def test_the_advice_names_only_some_of_many_groups():
     catalog = Catalog(*(made(f"tool_{number}", group=f"group{number}") for number in range(40)))
     assert catalog.search("xylophone").advice.endswith(" and 10 more")
 
@@ -74,14 +73,13 @@ def test_many_groups_are_named_in_part():
 @pytest.mark.parametrize("group", ["mail", "MAIL"])
 def test_a_group_is_searched_alone(catalog, group):
     """Only its tools are found, however the name is written."""
-    assert {each.tool.name for each in catalog.search("email inbox weather words", group=group)} == {
+    assert {match.tool.name for match in catalog.search("email inbox weather words", group=group)} == {
         "send_email",
         "read_mail",
     }
 
 
-def test_a_group_that_nobody_has_finds_nothing(catalog):
-    """The advice names those that exist."""
+def test_a_search_in_an_unknown_group_names_the_groups_that_exist(catalog):
     assert "mail (2)" in catalog.search("mail", group="post office").advice
 
 
@@ -108,7 +106,7 @@ def test_an_alias_given_later_is_found(catalog):
     assert catalog.search("missive")[0].tool.name == "send_email"
 
 
-def test_tools_that_come_and_go_are_followed(catalog):
+def test_the_index_follows_added_and_removed_tools(catalog):
     """The index is brought up to date, not built again."""
     catalog.search("mail")
     catalog.add(made("brew_coffee", "Make a cup of coffee."))
@@ -116,11 +114,10 @@ def test_tools_that_come_and_go_are_followed(catalog):
     catalog.remove("brew_coffee")
     assert not catalog.search("coffee")
     catalog.remove("send_email")
-    assert [each.tool.name for each in catalog.search("email inbox")] == ["read_mail"]
+    assert [match.tool.name for match in catalog.search("email inbox")] == ["read_mail"]
 
 
-def test_a_tool_replaced_is_found_by_its_new_words(catalog):
-    """The old words are gone."""
+def test_a_replaced_tool_is_found_by_its_new_words_only(catalog):
     catalog.search("mail")
     catalog.add(made("count_words", "Tally terms."), replace=True)
     assert catalog.search("tally")[0].tool is catalog["count_words"]
@@ -145,14 +142,14 @@ def test_a_filtered_view_shares_the_index_of_its_source(catalog):
     assert asked == ["get_weather"]
 
 
-def test_an_imported_tool_brings_no_hint_and_loses_ties():
+def test_the_hint_of_an_imported_tool_is_ignored_and_a_local_tool_wins_a_tie():
     """Words that its server would like to be found by do not count, and a local tool goes first."""
     catalog = Catalog(
         imported("aa_pay", "Pay a bill.", search_hint="weather forecast rain"),
         made("zz_pay", "Pay a bill."),
     )
     assert not catalog.search("weather")
-    assert [each.tool.name for each in catalog.search("pay a bill")] == ["zz_pay", "aa_pay"]
+    assert [match.tool.name for match in catalog.search("pay a bill")] == ["zz_pay", "aa_pay"]
 
 
 def test_an_imported_description_is_bounded_and_cleaned():
@@ -211,10 +208,10 @@ def test_a_tool_that_waits_for_a_name_is_found_without_its_parameters():
     assert catalog.search("moon")[0].tool.name == "fly"
 
 
-def test_a_ranker_of_your_own_is_fused(catalog):
-    """What only the ranker knows is found, too, and only what may be."""
-    found = catalog.search("umbrella", ranker=lambda query, names: {"get_weather": 0.9, "unheard_of": 1.0})
-    assert [each.tool.name for each in found] == ["get_weather"]
+def test_the_scores_of_a_ranker_are_fused(catalog):
+    """A tool that only the ranker knows is found, but no tool outside the catalog."""
+    matches = catalog.search("umbrella", ranker=lambda query, names: {"get_weather": 0.9, "unheard_of": 1.0})
+    assert [match.tool.name for match in matches] == ["get_weather"]
 
 
 def test_searches_beside_changes_never_fail(catalog):
@@ -224,8 +221,8 @@ def test_searches_beside_changes_never_fail(catalog):
     def look():
         try:
             for _ in range(100):
-                for each in catalog.search("mail weather coffee"):
-                    assert each.tool.name
+                for match in catalog.search("mail weather coffee"):
+                    assert match.tool.name
         except Exception as error:  # noqa: BLE001 -- told to the test, which runs in another thread
             problems.append(error)
 
@@ -249,8 +246,8 @@ async def test_an_index_that_is_built_in_the_event_loop_is_logged(caplog, count,
     """The loop stands still meanwhile, and the log says how to avoid it; once, because the next search has it."""
     catalog = Catalog(*(made(f"tool_{number}") for number in range(count)))
     for _ in range(2):
-        found = await asyncio.to_thread(catalog.search, "tool_3") if in_thread else catalog.search("tool_3")
-        assert found[0].tool.name == "tool_3"
+        matches = await asyncio.to_thread(catalog.search, "tool_3") if in_thread else catalog.search("tool_3")
+        assert matches[0].tool.name == "tool_3"
     assert caplog.text.count("asyncio.to_thread(catalog.search") == is_logged
 
 
@@ -300,9 +297,9 @@ def test_a_query_that_names_a_group_finds_its_tools_first(query, service, names)
 @pytest.mark.parametrize("service", SERVICES)
 def test_tools_are_found_by_their_group_alone(service):
     """Their names need not repeat it."""
-    found = build_services(has_names=False).search(f"what {service} can do", 10)
-    assert {match.tool.facts.group for match in found} == {service}
-    assert len(found) == len(SERVICES[service])
+    matches = build_services(has_names=False).search(f"what {service} can do", 10)
+    assert {match.tool.facts.group for match in matches} == {service}
+    assert len(matches) == len(SERVICES[service])
 
 
 def test_a_group_is_forgotten_with_its_last_tool():

@@ -91,7 +91,7 @@ def test_a_name_comes_first_whatever_a_ranker_thinks(index):
     assert (hits[0].name, hits[0].score) == ("read_file", 1.0)
 
 
-def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first_with_a_ranker_too():
+def test_the_literally_equal_name_comes_before_a_similar_one_with_a_ranker_too():
     """A ranker's opinion does not change which name was written."""
     index = Index([Document(name="read_file"), Document(name="readFile", is_imported=True)])
     assert names(index.search("readFile", ranker=lambda query, names: {"read_file": 1.0})) == ["readFile", "read_file"]
@@ -102,9 +102,7 @@ def test_limit_holds_for_both(index):
     assert len(index.search("file", 2, ranker=lambda query, names: dict.fromkeys(names, 1.0))) == 2
 
 
-def test_what_a_ranker_raises_goes_on(index):
-    """Its error arrives as it was, with a note of where it came from."""
-
+def test_an_error_of_a_ranker_propagates_with_a_note(index):
     def broken(query, names):
         raise ConnectionError("no embeddings today")
 
@@ -124,8 +122,6 @@ def test_an_answer_of_the_wrong_shape_is_refused(index, answer):
 
 
 def test_an_async_ranker_is_refused(index):
-    """A coroutine is no answer."""
-
     async def later(query, names):
         return {}
 

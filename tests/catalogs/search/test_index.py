@@ -81,7 +81,7 @@ def test_a_query_that_fits_nothing_finds_nothing(index, query):
     assert index.search(query) == []
 
 
-def test_a_tool_far_behind_the_best_is_no_hit():
+def test_a_tool_far_behind_the_best_is_not_a_hit():
     """What shares a passing word with the query does not appear beside what was plainly meant."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
@@ -96,7 +96,7 @@ def test_a_name_or_alias_comes_first(index, query):
     assert (best.name, best.score) == ("read_file", 1.0)
 
 
-def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first():
+def test_the_literally_equal_name_comes_before_a_similar_one():
     """`readFile` asks for that, not for `read_file`."""
     index = Index([READ, Document(name="readFile", is_imported=True)])
     assert names(index.search("readFile")) == ["readFile", "read_file"]
@@ -185,8 +185,8 @@ def test_the_best_of_many_that_share_a_word_are_found(count):
     """However many have the common word, those come first that have the other one as well."""
     crowd = [Document(name=f"tool{n}", description="Get a record.") for n in range(count)]
     wanted = [Document(name=f"wanted{n}", description="Get a record of the ledger.") for n in range(5)]
-    found = Index([*crowd, *wanted]).search("get record ledger", 5)
-    assert names(found) == [f"wanted{n}" for n in range(5)]
+    hits = Index([*crowd, *wanted]).search("get record ledger", 5)
+    assert names(hits) == [f"wanted{n}" for n in range(5)]
 
 
 def test_neighbouring_words_count_as_such():
@@ -231,11 +231,11 @@ def test_words_are_shown_as_they_were_written(index):
 
 
 def test_words_found_as_one_are_shown_as_they_were_written():
-    """Also where other tools have each of them alone; one that was written as one is shown as that."""
+    """This holds also where other tools have each of them alone; one that was written as one is shown as that."""
     index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
     index.add(Document(name="x", description="webhook"))
-    found = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
-    assert (found["x"], found["web"]) == (("web hook",), ("web",))
+    words_by_name = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
+    assert (words_by_name["x"], words_by_name["web"]) == (("web hook",), ("web",))
     assert Index([Document(name="x", description="webhook")]).search("webhook web hook")[0].words == ("webhook",)
     assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
 
@@ -254,14 +254,13 @@ def test_limit_bounds_the_answer(index):
     assert index.search("file", 0) == index.search("file", -1) == []
 
 
-def test_what_may_not_be_shown_takes_no_place(index):
-    """A tool that is not kept neither appears nor counts."""
+def test_a_hidden_tool_takes_no_place_in_the_results(index):
     assert names(index.search("text file", 1, predicate=lambda name: name != "read_file")) == ["write_file"]
     assert index.search("read_file", predicate=lambda name: False) == []
 
 
-def test_what_may_not_be_shown_sets_no_standard():
-    """A weak fit is a hit if the tool that makes it look weak is hidden."""
+def test_a_hidden_tool_does_not_raise_the_threshold():
+    """A weak fit is a hit if only a hidden tool fits better."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
     query = "get the weather forecast of the next days in a city"
@@ -305,7 +304,6 @@ def test_removing_what_is_not_there_says_so(index):
 
 
 def test_an_empty_index_finds_nothing():
-    """Also not a misspelt word."""
     assert Index().search("weather wether") == []
 
 
@@ -341,10 +339,10 @@ def test_no_query_takes_long(index, query):
 def test_tools_that_all_say_the_same_take_hardly_longer():
     """Forty words that every tool of a server has are not added up for every tool."""
     words = [f"{one}{other}{one}{other}" for one in "bdfgklmn" for other in "aeiou"]
-    said = " ".join(words)
-    index = Index(Document(name=f"tool{n}", description=said, is_imported=n != 2999) for n in range(3000))
-    assert names(index.search(said, 3)) == ["tool2999", "tool0", "tool1"]
-    assert count_steps(index.search, said) < 100_000
+    text = " ".join(words)
+    index = Index(Document(name=f"tool{n}", description=text, is_imported=n != 2999) for n in range(3000))
+    assert names(index.search(text, 3)) == ["tool2999", "tool0", "tool1"]
+    assert count_steps(index.search, text) < 100_000
 
 
 def test_long_queries_are_ranked_by_all_words():

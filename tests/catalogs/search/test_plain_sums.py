@@ -98,12 +98,12 @@ def test_the_tools_with_a_word_are_those_that_have_it_in_this_form(documents):
 
 
 @given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
-def test_an_answer_is_what_plain_sums_say(documents, query, limit, keep):
+def test_the_scores_of_a_search_are_plain_sums(documents, query, limit, keep):
     """Where the words of a query are few enough to look up all of them, nothing is lost, whatever the limit."""
     index = Index(documents)
     assert [hit[:2] for hit in index.search(query, limit)] == summed(documents, query, limit, NAMES)
-    kept = index.search(query, limit, predicate=keep.__contains__)
-    assert [hit[:2] for hit in kept] == summed(documents, query, limit, keep)
+    filtered_hits = index.search(query, limit, predicate=keep.__contains__)
+    assert [hit[:2] for hit in filtered_hits] == summed(documents, query, limit, keep)
 
 
 @given(catalogs, queries, st.integers(1, 8))
@@ -166,8 +166,8 @@ def tables(index):
 
 
 @pytest.mark.parametrize("counts", list(permutations([1, 2, 3])), ids=str)
-def test_what_adds_up_to_the_same_is_a_tie(counts):
-    """In whatever order it was added up, of two tools that have as much the local one is first."""
+def test_scores_with_the_same_terms_are_equal(counts):
+    """The order in which the terms were added does not count, and the local one of two equal tools comes first."""
     words, others = ["alpha", "beta", "gamma"], [Document(name="o"), Document(name="p")]
     local = Document(name="z", texts=("alpha beta beta gamma gamma gamma",))
     foreign = Document(
@@ -179,8 +179,8 @@ def test_what_adds_up_to_the_same_is_a_tie(counts):
 
 
 @given(st.text(max_size=40))
-def test_a_tool_is_found_by_its_own_text_and_leaves_nothing_behind(text):
-    """Whatever characters it has, composed or not; and when the last tool went, no table holds anything."""
+def test_a_tool_is_found_by_its_text_and_leaves_no_entries_when_it_is_removed(text):
+    """This holds for any characters, composed or not."""
     index = Index([Document(name="x", description=text), Document(name="y", description="else")])
     has_words = any(stems or whole for _, stems, whole in filter(None, map(read_run, split_runs(text))))
     for form in ("NFC", "NFD"):

@@ -35,20 +35,20 @@ def test_the_nearest_words_are_found(misspelt, meant):
 
 
 @pytest.mark.parametrize("word", ["mal", "maail1", "wxyzher", "qwerty", "", "m", "x" * 30, "ma il", "xecommendatixn"])
-def test_what_is_near_to_nothing_is_left_alone(word):
-    """Short words, words with digits, endless ones, and two edits of which one is in the first letter are left."""
+def test_a_word_without_a_near_word_is_not_corrected(word):
+    """Such words are short, have digits, are very long, or have two edits of which one is in the first letter."""
     assert Spelling([*KNOWN, "x" * 29]).nearest(word)[1] == []
 
 
-def test_words_that_are_all_alike_say_nothing():
-    """A rest that too many words share is passed over, or a hostile catalog could make every search slow."""
+def test_a_rest_that_too_many_words_share_is_skipped():
+    """Otherwise a hostile catalog could make every search slow."""
     alike = [chr(0x4E00 + n) + "aaaa" for n in range(MAX_SHARING_WORDS + 1)]
     assert Spelling(alike).nearest("zaaaa")[1] == []
     assert len(Spelling(alike[1:]).nearest("zaaaa")[1]) == MAX_SHARING_WORDS
 
 
-def test_of_words_that_may_be_one_edit_away_a_bounded_number_is_compared():
-    """Each rest of a word may have its sixty, and no more than some of all these are compared."""
+def test_the_number_of_compared_words_one_edit_away_is_bounded():
+    """Each rest of a word may have sixty words, and only some of all these are compared."""
     word = "abcdefghijklmnopqrst"
     rests = [word[:at] + word[at + 1 :] for at in range(len(word))]
     crowd = {rest[:at] + letter + rest[at:] for rest in rests for at in (0, 7, 14) for letter in "uvwxyz"}
@@ -57,20 +57,20 @@ def test_of_words_that_may_be_one_edit_away_a_bounded_number_is_compared():
     assert 0 < len(near) < sum(distance(word, other, 1) == 1 for other in crowd) <= MAX_COMPARED < len(crowd)
 
 
-def test_of_long_words_that_begin_alike_a_bounded_number_is_compared():
+def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
     """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
     pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
-    crowd = [f"recommend{both}" for both in pairs if "x" not in both]
-    found = Spelling(crowd).nearest("recommendxx")
-    assert found[0] == 2
-    assert 0 < len(found[1]) <= MAX_SHARING_WORDS
+    crowd = [f"recommend{letters}" for letters in pairs if "x" not in letters]
+    nearest = Spelling(crowd).nearest("recommendxx")
+    assert nearest[0] == 2
+    assert 0 < len(nearest[1]) <= MAX_SHARING_WORDS
 
 
 @given(st.data())
 def test_any_single_slip_is_repaired(data):
     """Whatever the word and wherever the slip, the word is among the nearest."""
-    known = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
-    word = data.draw(st.sampled_from(known))
+    words = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
+    word = data.draw(st.sampled_from(words))
     at = data.draw(st.integers(0, len(word) - 1))
     letter = data.draw(st.sampled_from("abcxyz"))
     slips = [
@@ -79,8 +79,8 @@ def test_any_single_slip_is_repaired(data):
         word[:at] + word[at + 1 :],
         word[:at] + word[at : at + 2][::-1] + word[at + 2 :],
     ]
-    slip = data.draw(st.sampled_from([each for each in slips if len(each) >= 4]))
-    edits, near = Spelling(known).nearest(slip)
+    slip = data.draw(st.sampled_from([slip_word for slip_word in slips if len(slip_word) >= 4]))
+    edits, near = Spelling(words).nearest(slip)
     assert word in near or (edits == 0 and near == [slip])
 
 

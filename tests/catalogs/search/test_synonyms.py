@@ -49,16 +49,16 @@ def test_a_tool_is_found_by_another_word_for_what_it_does(query: str, name: str)
     assert find(index, query)[0] == name
 
 
-def test_the_word_itself_counts_more_than_its_synonyms() -> None:
+@pytest.mark.parametrize("word", ["delete", "remove", "erase"])
+def test_the_word_itself_counts_more_than_its_synonyms(word: str) -> None:
     index = build_index(delete_row="Delete it.", remove_row="Remove it.", erase_row="Erase it.")
-    for word in ("delete", "remove", "erase"):
-        names = find(index, word)
-        assert names[0] == f"{word}_row"
-        assert len(names) == 3
+    names = find(index, word)
+    assert names[0] == f"{word}_row"
+    assert len(names) == 3
 
 
-def test_of_several_synonyms_the_best_counts() -> None:
-    """So a tool does not come first because its text has many words for one thing."""
+def test_only_the_best_of_several_synonyms_counts() -> None:
+    """Otherwise a tool would come first because its text has many words for one thing."""
     index = build_index(slack_post_message="Post it.", twilio_send="Send a text, chat, sms, dm or note by mail.")
     assert find(index, "a slack message")[0] == "slack_post_message"
     alone = build_index(client="It.", open_door="Open it.").search("customer")[0].score
@@ -91,12 +91,15 @@ def test_a_synonym_that_very_many_tools_have_does_not_count() -> None:
     assert index.search("bill") == []
 
 
-def test_the_table_has_plain_words_and_nothing_twice() -> None:
+def test_no_group_of_synonyms_stands_twice_in_the_table() -> None:
     assert len({frozenset(group) for group in GROUPS}) == len(GROUPS)
-    for group in GROUPS:
-        assert len(group) == len({stem(word) for word in group}) > 1, group
-        assert all(re.fullmatch("[a-z0-9]+", word) for word in group), group
-        assert not STOP_WORDS.intersection(group), group
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=" ".join)
+def test_a_group_of_synonyms_has_several_plain_words(group: list[str]) -> None:
+    assert len(group) == len({stem(word) for word in group}) > 1
+    assert all(re.fullmatch("[a-z0-9]+", word) for word in group)
+    assert not STOP_WORDS.intersection(group)
 
 
 def test_synonyms_are_mutual() -> None:

@@ -12,10 +12,10 @@ from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary
 
 
 def vocabulary(**counts):
-    made = Vocabulary(lambda word: counts.get(word, 0))
+    words = Vocabulary(lambda word: counts.get(word, 0))
     for word in counts:
-        made.add(word)
-    return made
+        words.add(word)
+    return words
 
 
 def test_a_beginning_stands_for_the_commonest_longer_words():
@@ -25,7 +25,7 @@ def test_a_beginning_stands_for_the_commonest_longer_words():
     assert len(words.find_completions("temp")) == MAX_ALTERNATIVES
 
 
-def test_the_commonest_word_is_found_among_two_hundred_that_begin_alike():
+def test_the_commonest_of_two_hundred_words_with_the_same_beginning_is_found():
     """As many as begin with "con" in a catalog of ten thousand tools."""
     words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
     assert vocabulary(**words, control=2).find_completions("con")[0][0] == "control"
@@ -54,8 +54,8 @@ def test_a_known_word_is_completed_only_by_commoner_ones():
     assert [word for word, _ in words.find_completions("repo")] == ["repository"]
 
 
-def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
-    """Lookups follow the tools that come and go, also after the first lookup made its tables."""
+def test_a_removed_word_is_not_completed_or_repaired():
+    """Lookups follow the tools that come and go, also after the first lookup built its tables."""
     words = vocabulary(weather=2)
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
     assert [word for word, _ in words.find_completions("weath")] == ["weather"]
@@ -73,17 +73,17 @@ def test_a_slip_in_a_long_word_counts_less_against_it():
 
 
 @given(st.lists(st.text("abé東", min_size=1, max_size=5), unique=True), st.text("abé東", min_size=1, max_size=4))
-def test_completions_are_the_words_that_begin_so(words, text):
+def test_completions_are_the_words_with_that_beginning(words, text):
     """Whatever the scripts, and also of words that came or went after the first lookup."""
-    gone, early, late = words[::3], words[1::3], words[2::3]
-    made = Vocabulary(lambda word: word in early + late)
-    for word in gone + early:
-        made.add(word)
-    made.find_completions("abc")
-    for word in gone:
-        made.remove(word)
+    removed, early, late = words[::3], words[1::3], words[2::3]
+    completing = Vocabulary(lambda word: word in early + late)
+    for word in removed + early:
+        completing.add(word)
+    completing.find_completions("abc")
+    for word in removed:
+        completing.remove(word)
     for word in late:
-        made.add(word)
+        completing.add(word)
     longer = [word for word in early + late if word.startswith(text) and word != text]
     expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
-    assert [word for word, _ in made.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]
+    assert [word for word, _ in completing.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]

@@ -19,7 +19,7 @@ from toolkit.catalogs.search.words import (
 
 
 def stems(text):
-    return [each for run in split_runs(text) for each in (read_run(run) or ((), ()))[1]]
+    return [stem_of_run for run in split_runs(text) for stem_of_run in (read_run(run) or ((), ()))[1]]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_forms_of_a_word_have_one_stem(one, other):
     ("one", "other"),
     [("paper", "pap"), ("number", "numb"), ("status", "stat"), ("string", "str"), ("gps", "gp"), ("bed", "b")],
 )
-def test_words_that_only_end_alike_stay_apart(one, other):
+def test_words_with_only_the_same_ending_have_different_stems(one, other):
     """What is left must still be a word."""
     assert stem(one) != stem(other)
 
@@ -105,8 +105,8 @@ def test_a_name_is_the_same_however_it_is_written(name):
     assert normalise_name(name) == "readfile"
 
 
-def test_what_writes_no_spaces_is_read_to_its_end():
-    """A sentence without spaces is longer than a word, and all of it counts."""
+def test_a_sentence_without_spaces_is_read_to_its_end():
+    """It is longer than a word, and all of it counts."""
     assert {"天气", "气"} <= set(stems("查询" * 100 + "天气"))
 
 

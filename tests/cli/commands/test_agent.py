@@ -95,16 +95,16 @@ def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):
     assert "--provider: the provider 'antropic' is not known; did you mean `anthropic`?" in ran.err
 
 
-def test_with_json_the_run_is_written_and_the_lines_are_beside_it(shop):
-    """So that it can be kept and continued."""
+def test_json_output_is_the_run_and_the_lines_go_to_standard_error(shop):
+    """So the run can be saved and continued."""
     with model(LOOK, DONE) as stub:
         ran = shop.run(*words(stub, "--json"))
     assert Run.from_json(ran.json).text == "It is done."
     assert "✓ free_days" in ran.err
 
 
-def test_what_the_model_is_told_comes_from_the_command_line(shop):
-    """The system prompt, the model, the prompt on standard input."""
+def test_the_command_line_sets_system_prompt_and_model_and_prompt(shop):
+    """The prompt may come from standard input."""
     with model(DONE) as stub:
         shop.run(*words(stub, "--system", "You know the calendar.", prompt="-"), input="Which days?\n")
     (request,) = stub.heard
@@ -113,7 +113,7 @@ def test_what_the_model_is_told_comes_from_the_command_line(shop):
     assert "Which days?" in str(request.body["messages"])
 
 
-def test_without_a_terminal_what_needs_a_person_waits(shop):
+def test_a_call_that_needs_a_person_waits_if_there_is_no_terminal(shop):
     """The exit code says so, and the request is shown."""
     with model(CANCEL) as stub:
         ran = shop.run(*words(stub, "--no-ask"))
@@ -122,8 +122,7 @@ def test_without_a_terminal_what_needs_a_person_waits(shop):
     assert "waiting" in ran.err
 
 
-def test_rules_modes_and_the_log_count(shop):
-    """As for a call."""
+def test_rules_and_the_audit_log_apply_to_an_agent(shop):
     with model(CANCEL, DONE) as stub:
         ran = shop.run(*words(stub, "--rule", "allow cancel", "--audit", "calls.jsonl"))
     assert (ran.code, "01 May is a working day" in ran.out) == (0, True)
@@ -150,8 +149,7 @@ def test_a_run_that_is_stopped_says_why(shop):
         (["--model", " "], 2, "--model: has to be a text, and not empty"),
     ],
 )
-def test_a_provider_that_cannot_be_made_ends_the_command(shop, further, code, says):
-    """Before anything is loaded."""
+def test_an_invalid_provider_ends_the_command_before_anything_is_loaded(shop, further, code, says):
     with model() as stub:
         ran = shop.run(*words(stub, *further))
     assert (ran.code, ran.out) == (code, "")
@@ -167,8 +165,7 @@ def test_an_empty_prompt_is_refused(shop):
     assert "error: the prompt is empty; say what to do" in ran.err
 
 
-def test_a_provider_that_fails_is_told(shop):
-    """And the key is in none of it."""
+def test_a_failure_of_the_provider_is_shown_without_the_key(shop):
     with model(Answer(400, {"error": {"message": "no such model"}})) as stub:
         ran = shop.run(*words(stub))
     assert ran.code == 13
@@ -176,8 +173,7 @@ def test_a_provider_that_fails_is_told(shop):
     assert KEY not in ran.out + ran.err
 
 
-def test_a_missing_key_is_told_with_the_variable(shop, monkeypatch):
-    """The provider's usual one."""
+def test_the_error_for_a_missing_key_names_the_variable(shop, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     ran = shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "test-1")
     assert ran.code == 13
@@ -192,7 +188,7 @@ def test_a_key_of_the_environment_is_not_sent_elsewhere(shop, monkeypatch):
     assert all(KEY not in str(request.headers) for request in stub.heard)
 
 
-def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
+def test_plan_mode_only_shows_the_plan(shop):
     """Without a terminal, the user cannot agree to the plan."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Cancel it."}, "p1"),))
     with model(plan) as stub:
@@ -202,8 +198,8 @@ def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
     assert "planned" in ran.err
 
 
-def test_without_a_terminal_a_plan_is_not_agreed_to(tmp_path):
-    """Nor does a file that says so."""
+def test_a_plan_is_not_confirmed_if_there_is_no_terminal(tmp_path):
+    """A file with a yes in it is not a terminal."""
     (tmp_path / "file").write_text("y\n" * 40)
     assert confirm("Carry out this plan?", str(tmp_path / "nowhere")) is False
     assert confirm("Carry out this plan?", str(tmp_path / "file")) is False
@@ -238,8 +234,8 @@ def test_a_run_is_kept_and_continued_with_another_prompt(shop):
     assert read_saved_run().id == first.id
 
 
-def test_only_its_owner_can_read_what_is_kept(shop):
-    """The conversation may hold anything; so may the requests."""
+def test_only_the_owner_can_read_the_saved_files(shop):
+    """The conversation and the requests may hold secrets."""
     with model(CANCEL) as stub:
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
     files = [path for path in shop.folder.iterdir() if path.name.startswith("run.json")]
@@ -300,8 +296,7 @@ def test_a_file_that_cannot_hold_the_run_ends_the_command(shop, further, says):
     assert says in ran.err
 
 
-def test_without_a_run_a_prompt_is_needed(shop):
-    """And it says so."""
+def test_an_empty_prompt_without_a_run_is_an_error(shop):
     with model() as stub:
         ran = shop.run("agent", "tools.py", *words(stub)[3:])
     assert ran.code == 2

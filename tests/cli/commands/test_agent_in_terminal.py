@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("key")
 
 
 @pytest.mark.long
-def test_in_a_terminal_the_user_is_asked_and_sees_the_call(shop):
-    """The request has the terminal for itself; afterwards only lines are left."""
+def test_the_user_is_asked_in_a_terminal_and_sees_the_call(shop):
+    """The display pauses for the question, and only lines are left afterwards."""
     with model(LOOK, CANCEL, DONE) as stub, watch_run(stub) as terminal:
         terminal.until("[y]es")
         assert [line for line in terminal.lines() if "asks for permission" in line] == ["`cancel` asks for permission"]
@@ -59,7 +59,7 @@ def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
 
 
 @pytest.mark.long
-def test_ctrl_c_is_no_answer_to_a_plan(shop):
+def test_ctrl_c_is_not_an_answer_to_a_plan(shop):
     """It ends the command, and nothing is carried out; nor does what was typed before the question."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
     with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:
@@ -73,7 +73,7 @@ def test_ctrl_c_is_no_answer_to_a_plan(shop):
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "ending"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
 def test_a_resumed_run_asks_what_it_waits_for(shop, answer, ending):
-    """And it goes on with the answer, to its end."""
+    """It goes on with the answer, to its end."""
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
         with resume_run(stub) as terminal:
@@ -107,8 +107,8 @@ def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
 
 
 @pytest.mark.long
-def test_what_ctrl_c_breaks_off_is_kept(shop):
-    """With everything that was said and done before; it goes on where it was."""
+def test_a_run_that_ctrl_c_interrupts_is_saved(shop):
+    """The saved run has all messages and results, and can be continued."""
     rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
     with model(rest, DONE) as stub:
         with watch_run(stub, "--save", "run.json") as terminal:

@@ -34,14 +34,14 @@ def test_a_call_ends_in_a_result(shop):
     assert (result["kind"], result["value"], result["text"]) == ("ok", ["2026-05-01"], '["2026-05-01"]')
 
 
-def test_as_text_it_is_what_the_model_would_read(shop):
-    """And nothing else: what the tool prints goes to standard error."""
+def test_text_output_is_the_text_that_a_model_would_read(shop):
+    """Text that the tool prints goes to standard error."""
     ran = shop.run("call", "tools.py", "holidays", "year=2026", "-o", "text")
     assert (ran.code, ran.out) == (0, '["2026-01-01","2026-05-01"]\n')
     assert "the tool speaks" in ran.err
 
 
-def test_as_text_a_result_of_none_is_a_note(shop):
+def test_text_output_of_none_is_a_note(shop):
     shop.write(
         "quiet.py",
         "from toolkit import tool\n\n\n"
@@ -92,8 +92,8 @@ def test_json_is_about_the_output(shop, command):
     assert shop.run(*words, "--json").json.keys() == shop.run(*words, "-o", "json").json.keys()
 
 
-def test_lists_are_given_by_repeating(shop):
-    """And nested things as JSON."""
+def test_a_repeated_argument_is_a_list(shop):
+    """Nested values are given as JSON."""
     ran = shop.run(
         "call", "tools.py", "order", 'items={"sku": "a", "tags": []}', "notes=5", "notes=x", "total=2", "--mode", "auto"
     )
@@ -136,15 +136,14 @@ def test_a_result_that_is_an_error_is_json_too(shop):
     assert shop.run("call", "tools.py", "broken", "-o", "text").out == ""
 
 
-def test_every_kind_has_an_exit_code_of_its_own():
-    """And none is that of a wrong command line."""
+def test_every_kind_of_result_has_a_different_exit_code():
+    """None of them is that of a wrong command line."""
     assert set(EXITS) == KINDS
     assert len(set(EXITS.values())) == len(EXITS)
     assert 2 not in {*EXITS.values(), *VERDICT_EXITS.values(), *RUN_EXITS.values()}
 
 
-def test_a_trace_tells_what_happened_on_the_way(shop):
-    """Repairs, retries, attempts, time; on standard error."""
+def test_a_trace_lists_repairs_and_retries_and_attempts_on_standard_error(shop):
     ran = shop.run("call", "tools.py", "free_days", "Year=2026", "--trace")
     assert 'repaired: year: took the key "Year" for "year"' in ran.err
     assert "ok after 1 attempt in " in ran.err
@@ -192,8 +191,7 @@ def test_the_rules_of_the_project_count(shop):
     assert "ignored: rules.allow = cancel (project, " in ran.err
 
 
-def test_the_rules_of_the_user_count(shop, tmp_path):
-    """And their mode."""
+def test_the_mode_of_the_user_applies_to_a_call(shop, tmp_path):
     path = tmp_path / "config" / "toolkit" / "toolkit.toml"
     path.parent.mkdir(parents=True)
     path.write_text('mode = "plan"\n')
@@ -205,8 +203,7 @@ def test_the_rules_of_the_user_count(shop, tmp_path):
     ("words", "says"),
     [(["--rule", "perhaps cancel"], "error: "), (["--audit", "no/such/folder.jsonl"], "the audit log")],
 )
-def test_what_cannot_be_kept_to_ends_the_command(shop, words, says):
-    """Nothing is called without the rules or the log that were asked for."""
+def test_an_invalid_rule_or_log_ends_the_command_before_the_call(shop, words, says):
     ran = shop.run("call", "tools.py", "free_days", "year=2026", *words)
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.err
@@ -214,8 +211,7 @@ def test_what_cannot_be_kept_to_ends_the_command(shop, words, says):
 
 
 @pytest.mark.long
-def test_a_rule_that_can_never_match_is_warned_of(shop):
-    """It was probably misspelt."""
+def test_a_rule_that_can_never_match_causes_a_warning(shop):
     ran = shop.process("call", "tools.py", "free_days", "year=2026", "--rule", "deny cancle")
     assert "\nwarning: rule `deny cancle`: there is no tool `cancle`; did you mean `cancel`?\n" in f"\n{ran.err}"
 
@@ -291,8 +287,8 @@ def test_a_verdict_is_explained(shop, words, code, word):
     assert (text.code, text.out.splitlines()[0]) == (code, f"{word} by {ran.json['by']}: {ran.json['reason']}")
 
 
-def test_everything_that_had_a_say_is_told(shop):
-    """One line each, the decisive one first."""
+def test_explain_lists_every_finding_with_the_decisive_one_first(shop):
+    """Each has a line."""
     ran = shop.run("explain", "tools.py", "cancel", "day=2026-05-01", "--rule", "ask cancel", "-o", "text")
     assert ran.out.splitlines() == [
         "ask by rule `ask cancel`: a rule says ask: cancel; `cancel` cannot be undone, and mode `default` asks first",
@@ -305,15 +301,15 @@ def test_arguments_that_do_not_fit_cannot_be_explained(shop):
     assert shop.run("explain", "tools.py", "cancel", "day=never").code == 3
 
 
-def test_in_a_process_of_its_own_standard_output_is_json_alone(shop):
+def test_the_standard_output_of_a_process_is_only_json(shop):
     """Without a terminal the user is not asked, and a call that needs approval waits."""
     ran = shop.process("call", "tools.py", "cancel", "-", input=json.dumps({"day": "2026-05-01"}))
     assert (ran.code, ran.json["kind"]) == (7, "waiting")
     assert "waiting for approval" in ran.err
 
 
-def test_a_rule_that_another_tool_gets_around_is_told(shop):
-    """Below the verdict as text, and in the JSON."""
+def test_a_rule_that_another_tool_evades_is_reported(shop):
+    """The warning stands below the verdict in the text, and in the JSON."""
     shop.write(
         "files.py",
         "from pathlib import Path\nfrom typing import Annotated\nfrom toolkit import Catalog, Writes\n"

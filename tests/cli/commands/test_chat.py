@@ -39,7 +39,6 @@ def read_saved_run():
 
 
 def test_each_line_is_a_prompt_of_one_conversation(shop):
-    """`toolkit chat` for a conversation."""
     with model(HELLO, LOOK, DONE) as stub:
         ran = shop.run(*chat(stub), input="Good morning.\n\nWhich days\\\nare free?\n/exit\nnever read\n")
     assert ran.code == 0, ran.err
@@ -65,14 +64,13 @@ def test_a_conversation_is_saved_after_each_prompt_and_goes_on(shop):
     assert read_saved_run().text == "It is done."
 
 
-def test_without_a_prompt_no_model_is_asked(shop):
-    """Nothing is said, and nothing is wrong."""
+def test_no_model_is_asked_if_the_input_is_empty(shop):
     with model() as stub:
         assert shop.run(*chat(stub), input="").code == 0
     assert stub.heard == []
 
 
-def test_a_pipe_is_told_what_waits_and_the_next_line_refuses_it(shop):
+def test_the_next_line_of_a_pipe_refuses_a_waiting_call(shop):
     """The model reads the refusal and the line together."""
     with model(CANCEL, DONE) as stub:
         ran = shop.run(*chat(stub, "--no-ask"), input="Cancel it.\nAnd now?\n")
@@ -87,8 +85,8 @@ def test_a_pipe_is_told_what_waits_and_the_next_line_refuses_it(shop):
     assert "And now?" in str(prompt)
 
 
-def test_what_waits_at_the_end_of_a_pipe_is_answered_later(shop):
-    """The exit code says that something waits; the file keeps it, and so does a command that cannot ask."""
+def test_a_call_that_waits_at_the_end_of_a_pipe_can_be_answered_later(shop):
+    """The exit code says that a call waits, and the saved file has the request. A command that cannot ask says the same."""
     with model(CANCEL) as stub:
         ran = shop.run(*chat(stub, "--no-ask", "--save", "talk.json"), input="Cancel it.\n")
         again = shop.run(*chat(stub, "--no-ask", "--resume", "talk.json"), input="")
@@ -143,8 +141,8 @@ def test_a_run_that_did_not_end_and_is_not_continued_has_an_exit_code(shop):
 
 
 @pytest.mark.long
-def test_at_a_terminal_the_user_is_asked_and_the_conversation_goes_on(shop):
-    """`toolkit chat` for a conversation: an approval in between, and the end by Ctrl-D."""
+def test_the_user_is_asked_at_a_terminal_and_the_conversation_goes_on(shop):
+    """Ctrl-D ends the conversation."""
     with (
         model(CANCEL, DONE, HELLO) as stub,
         contextlib.closing(Terminal(["-m", "toolkit", *chat(stub)], columns=120, MY_KEY=KEY)) as terminal,

@@ -46,7 +46,7 @@ EMPTY = {"tools": 1, "laws": [], "descriptions": [], "lints": [], "known": [], "
 
 
 def test_a_good_tool_passes(run_check):
-    """And what it prints is not part of the output."""
+    """What it prints is not part of the output."""
     ran = run_check(GOOD)
     assert (ran.code, ran.json) == (0, EMPTY)
     assert "shouting" in ran.err
@@ -54,8 +54,8 @@ def test_a_good_tool_passes(run_check):
 
 
 @pytest.mark.long
-def test_a_broken_law_is_told_with_the_smallest_arguments(run_check):
-    """What is wrong, where, and the remedy; the exit code is 1."""
+def test_a_broken_law_is_reported_with_the_smallest_arguments(run_check):
+    """The report says what is wrong, where, and the remedy, and the exit code is 1."""
     ran = run_check(BROKEN)
     assert ran.code == 1
     (law,) = ran.json["laws"]
@@ -69,8 +69,7 @@ def test_a_broken_law_is_told_with_the_smallest_arguments(run_check):
     assert lines[-1] == "1 tool: 1 broken law, 0 suggestions"
 
 
-def test_advice_is_no_failure_unless_it_is_asked_for(run_check):
-    """With `--strict` it is."""
+def test_advice_is_a_failure_only_with_strict(run_check):
     ran = run_check(ADVICE, "-o", "text")
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "advice search-hint: `shout`, search_hint"
@@ -79,15 +78,14 @@ def test_advice_is_no_failure_unless_it_is_asked_for(run_check):
 
 
 @pytest.mark.long
-def test_only_read_only_tools_are_run(run_check):
-    """Others if they are named, none with `--no-run`."""
+def test_only_read_only_tools_run_by_default(run_check):
+    """`--run` names others, and `--no-run` runs none."""
     assert run_check(WRITES).code == 0
     assert run_check(WRITES, "--run", "shout").code == 1
     assert run_check(BROKEN, "--no-run").code == 0
 
 
-def test_running_and_not_running_contradict_each_other(run_check):
-    """So it is refused."""
+def test_run_and_no_run_together_are_refused(run_check):
     ran = run_check(GOOD, "--run", "shout", "--no-run")
     assert (ran.code, ran.out) == (2, "")
     assert "contradict" in ran.err
@@ -108,8 +106,8 @@ def test_undecorated_functions_are_checked_with_all(run_check):
     assert {remark["rule"] for remark in ran.json["descriptions"]} >= {"no-description"}
 
 
-def test_a_parameter_that_is_not_described_is_told_once(run_check):
-    """The law and the lint say the same, so one of them says it."""
+def test_a_parameter_without_a_description_is_reported_once(run_check):
+    """The law and the lint find the same problem."""
     report = run_check(BARE, "--all", "--no-run").json
     assert [remark["rule"] for remark in report["descriptions"]].count("described") == 1
 
@@ -158,8 +156,8 @@ def test_all_reports_functions_that_cannot_be_tools(run_check):
     assert lines[-1].endswith(", 1 function that cannot be a tool")
 
 
-def test_a_module_of_functions_that_cannot_be_tools_is_told_why(run_check):
-    """`check --all` reports functions that cannot be tools, also if there are no others."""
+def test_check_all_reports_functions_that_cannot_be_tools(run_check):
+    """This holds also if the module has no other functions."""
     ran = run_check("def odd(callback: type, /, *rest: lambda: 1) -> str:\n    return ''\n", "--all")
     assert (ran.code, ran.json["tools"], len(ran.json["refused"])) == (0, 0, 1)
 
@@ -182,7 +180,7 @@ def test_a_tool_that_a_hook_watches_is_not_run(run_check, tmp_path):
     assert run_check(BROKEN, "--run", "shout").code == 1
 
 
-def test_a_change_of_a_tool_is_said_with_what_it_breaks(run_check, shop):
+def test_a_change_of_a_tool_is_reported_with_what_it_breaks(run_check, shop):
     """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
     snapshot = ("--no-run", "--examples", "5", "--snapshot", "tools.json")
     missing = run_check(GOOD, *snapshot)
@@ -207,8 +205,7 @@ def test_an_update_without_a_snapshot_is_a_mistake(run_check):
     assert "--update-snapshot needs the file" in run_check(GOOD, "--update-snapshot").err
 
 
-def test_the_exceptions_that_a_dispatcher_classifies_are_declared(run_check, shop):
-    """The laws use its rules."""
+def test_exceptions_that_a_dispatcher_classifies_count_as_declared(run_check, shop):
     source = """
 from toolkit import Catalog, Dispatcher, ToolError
 

@@ -59,14 +59,13 @@ def completion_target(shop):
         ("toolkit explain tools.py:catalog free_days --js", ["--json"]),
     ],
 )
-def test_what_was_listed_is_offered_without_importing(completion_target, shell, line, offered):
-    """Targets, tools and parameters, in every shell."""
+def test_listed_names_are_offered_without_importing(completion_target, shell, line, offered):
+    """The names are targets, tools and parameters, in every shell."""
     assert completions(completion_target, line, shell) == offered
 
 
 @pytest.mark.long
-def test_a_process_of_its_own_offers_the_same(completion_target):
-    """As a shell would start it."""
+def test_completion_works_in_a_process_as_a_shell_starts_it(completion_target):
     line = {"COMP_WORDS": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bash_complete"}
     ran = completion_target.process(**line)
     assert (ran.code, ran.out, ran.err) == (0, "plain,free_days\n", "")

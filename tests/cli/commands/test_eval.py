@@ -30,7 +30,7 @@ def ask(shop, *words, script=(LOOK, CANCEL, DONE)):
         return shop.run("eval", "tools.py", "cases.jsonl", *provider, "--key-from", "MY_KEY", *words, MY_KEY=KEY)
 
 
-def test_scores_confusions_and_tokens_are_told(shop, cases):
+def test_the_report_has_scores_and_confusions_and_tokens(shop, cases):
     ran = ask(shop)
     assert ran.code == 0
     score = ran.json["score"]

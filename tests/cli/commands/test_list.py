@@ -47,15 +47,15 @@ def test_list_keeps_to_a_group(shop):
     assert shop.run("list", "tools.py", "--group", "nights").json == []
 
 
-def test_what_a_module_prints_is_not_part_of_the_output(shop):
-    """It goes to standard error, so that the output stays JSON."""
+def test_text_that_a_module_prints_goes_to_standard_error(shop):
+    """The output stays JSON."""
     ran = shop.run("list", "tools.py:catalog")
     assert len(ran.json) == 6
     assert "the module speaks" in ran.err
 
 
-def test_show_tells_all_of_a_tool(shop):
-    """Signature, description, arguments, result, examples, facts, place."""
+def test_show_describes_the_whole_tool(shop):
+    """It has signature, description, arguments, result, examples, facts and place."""
     ran = shop.run("show", "tools.py", "holidays", "-o", "text")
     assert ran.out.splitlines() == [
         'free_days(year: integer, country: "DE" | "FR" = "DE", after: date | null = null) -> list of date',
@@ -113,8 +113,7 @@ def test_show_as_json_is_the_definition_and_more(shop):
     assert details["place"].endswith("tools.py:20)")
 
 
-def test_schema_is_the_plain_definition_unless_a_format_is_named(shop):
-    """With facts and both schemas."""
+def test_schema_prints_the_plain_definition_if_no_format_is_named(shop):
     assert set(shop.run("schema", "tools.py", "free_days").json) == {
         "name",
         "description",
@@ -127,27 +126,25 @@ def test_schema_is_the_plain_definition_unless_a_format_is_named(shop):
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("tool", ["free_days", "flaky"])
-def test_schema_speaks_every_format(shop, name, tool):
-    """Also of a tool that is deferred."""
+def test_schema_prints_every_format(shop, name, tool):
+    """This holds also for a deferred tool."""
     assert tool in json.dumps(shop.run("schema", "tools.py", tool, "--format", name).json)
 
 
 def test_schema_can_be_strict(shop):
-    """As the provider wants it."""
     definition = shop.run("schema", "tools.py", "holidays", "--format", "openai", "--strict").json
     assert definition["function"]["strict"] is True
     assert definition["function"]["parameters"]["required"] == ["year", "country", "after"]
 
 
-def test_what_cannot_be_strict_is_noted(shop):
-    """On standard error; the output is JSON all the same."""
+def test_a_note_says_that_a_format_has_no_strict_tools(shop):
+    """The note is on standard error, and the output is JSON."""
     ran = shop.run("schema", "tools.py", "free_days", "--format", "ollama", "--strict")
     assert "note: Ollama has no strict tools" in ran.err
     assert ran.json["function"]["name"] == "free_days"
 
 
 def test_strict_without_a_format_is_refused(shop):
-    """With what to write instead."""
     ran = shop.run("schema", "tools.py", "free_days", "--strict")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.endswith("error: --strict needs the format of a provider: --format openai --strict\n")
@@ -165,8 +162,7 @@ def test_search_finds_tools_by_words(shop):
     assert table[2].rstrip().endswith("List the public holidays of a year.")
 
 
-def test_search_says_what_there_is_where_nothing_fits(shop):
-    """And ends with 1."""
+def test_a_search_without_a_fit_names_the_groups_and_exits_with_1(shop):
     ran = shop.run("search", "tools.py", "zebra", "crossing")
     assert (ran.code, ran.json) == (1, [])
     assert "nothing fits; the groups are" in ran.err
@@ -175,15 +171,13 @@ def test_search_says_what_there_is_where_nothing_fits(shop):
 
 
 @pytest.mark.parametrize("command", ["show", "schema", "call", "explain"])
-def test_a_name_that_no_tool_has_is_told_with_the_nearest(shop, command):
-    """And the exit code says that it was not found."""
+def test_an_unknown_tool_is_an_error_with_the_nearest_name(shop, command):
     ran = shop.run(command, "tools.py", "free_day")
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.endswith("error: unknown tool `free_day`; did you mean `free_days`?\n")
 
 
 def test_the_built_in_tools_are_a_target(shop):
-    """Bound to the current folder."""
     assert "read" in [entry["name"] for entry in shop.run("list", "builtin").json]
 
 

@@ -40,7 +40,7 @@ def test_trust_is_recorded_and_taken_back(shop, file):
     assert not Trust().covers_content(file, file.read_bytes())
 
 
-def test_without_a_terminal_nothing_is_recorded(shop, file):
+def test_trust_is_not_recorded_if_there_is_no_terminal(shop, file):
     """The exit code says that a person is needed."""
     ran = shop.run("mcp", "trust", ".mcp.json", "-o", "text")
     assert ran.code == 7
@@ -49,8 +49,7 @@ def test_without_a_terminal_nothing_is_recorded(shop, file):
     assert not Trust().covers_content(file, file.read_bytes())
 
 
-def test_contradicting_options_are_refused(shop, file):
-    """And nothing is recorded."""
+def test_contradictory_options_are_refused(shop, file):
     ran = shop.run("mcp", "trust", ".mcp.json", "--yes", "--revoke")
     assert ran.code == 2
     assert "contradict" in ran.err
@@ -58,8 +57,7 @@ def test_contradicting_options_are_refused(shop, file):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("no\n", 5)])
-def test_a_person_is_asked_in_a_terminal(shop, file, answer, code):
-    """After the commands were shown."""
+def test_a_person_is_asked_in_a_terminal_after_the_commands_were_shown(shop, file, answer, code):
     with contextlib.closing(Terminal(["-m", "toolkit", "mcp", "trust", ".mcp.json"])) as terminal:
         terminal.until("[y]es, [n]o: ")
         assert "git: runs npx -y 'git mcp'" in terminal.written
@@ -123,8 +121,7 @@ def test_a_server_without_a_login_is_an_error(shop, file, arguments, says):
     assert says in ran.err
 
 
-def test_the_address_is_printed_where_no_browser_is_wanted(shop, site, monkeypatch):
-    """And nothing is opened."""
+def test_no_browser_prints_the_address_and_opens_no_browser(shop, site, monkeypatch):
     monkeypatch.setattr("webbrowser.open", lambda url: pytest.fail("a browser was opened"))
     ran = shop.run("mcp", "login", site.url, "--no-browser", "--timeout", "0.01")
     assert ran.code == 2

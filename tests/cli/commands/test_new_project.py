@@ -45,8 +45,8 @@ def from_a_wheel(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed: our wheel was NOT tested")
-def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_path):
-    """As a new user works: the commands by their names, in an empty folder. Nothing warns of anything."""
+def test_a_new_project_passes_its_tests_with_our_wheel(from_a_wheel, tmp_path):
+    """A new user calls the commands by their names, in an empty folder. There are no warnings."""
     names = ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if name not in names}
     environment["PYTHONWARNINGS"] = "error"
@@ -100,8 +100,8 @@ def test_the_current_folder_is_the_usual_place(shop):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_nothing_is_overwritten(shop, name):
-    """One file that is there, a broken link even, and nothing is written at all."""
+def test_init_writes_no_file_if_one_of_them_exists(shop, name):
+    """A broken link counts as a file."""
     path = shop.folder / "my-shop" / name
     path.parent.mkdir(parents=True)
     path.symlink_to("nowhere")
@@ -120,22 +120,19 @@ def test_files_are_not_written_through_a_link(shop, tmp_path):
     assert not (tmp_path / "test_tools.py").exists()
 
 
-def test_a_file_is_no_folder(shop):
-    """And is left alone."""
+def test_a_project_folder_that_is_a_file_is_refused(shop):
     with pytest.raises(ProjectError, match=r"tools\.py; choose another folder"):
         make_project("tools.py", name="shop")
 
 
-def test_a_folder_that_cannot_be_written_is_told(shop):
-    """With the file and the reason."""
+def test_a_folder_that_cannot_be_written_is_an_error_with_the_reason(shop):
     shop.write("blocked/tests", "a file where a folder has to be")
     with pytest.raises(ProjectError, match="cannot be written"):
         make_project("blocked", name="shop")
 
 
 @pytest.mark.parametrize(("title", "name"), [("my-shop", "my_shop"), ("My  Shop!", "my_shop"), ("a1", "a1")])
-def test_a_package_is_called_like_its_project(title, name):
-    """In letters that Python takes."""
+def test_the_name_of_a_package_is_that_of_its_project_in_valid_letters(title, name):
     assert package_name(title) == name
 
 

@@ -99,8 +99,8 @@ def test_workers_are_listed_with_their_versions_life_signs_and_runs(shop, journa
     assert "silent" in lines
 
 
-def test_without_workers_the_list_says_so(shop, journal):
-    """A person who sees nothing would not know whether it was the right database."""
+def test_the_list_of_workers_says_that_there_are_none(shop, journal):
+    """Otherwise a person could not know whether this was the right database."""
     assert "no process works on runs" in shop.run("runs", "workers", "--database", DATABASE, "-o", "text").err
 
 

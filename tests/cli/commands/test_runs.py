@@ -24,8 +24,7 @@ from toolkit.session import Session
 from toolkit.steps.records import dump_call, dump_reply
 
 
-def test_runs_are_listed_the_newest_first(shop, journal):
-    """With what each is about."""
+def test_runs_are_listed_with_their_inputs_and_the_newest_first(shop, journal):
     order = {"number": 7, "notes": [], "customer": {"name": "Ada"}}
     journal.create("old", "flow:release", {"type": "Order", "value": order}, now=1.0)
     add_waiting(journal, "new")
@@ -233,7 +232,7 @@ def test_questions_of_a_tool_are_answered(shop, journal):
 
 
 def test_a_question_can_be_declined():
-    """And a question that was not asked cannot be."""
+    """A question that was not asked cannot be."""
     question = Question(key="size", message="Which size?", schema={"type": "integer"})
     request = ApprovalRequest(tool="order", call_id="c1", reason="it asks", questions=(question,))
     assert read_answers(request, [], ["size"]) == {"size": DECLINED}
@@ -341,21 +340,24 @@ def test_a_run_of_another_version_is_an_error(shop, journal, kind, outcome):
     assert "has no request 'ffff'" in shop.run("runs", "approve", "bills", "ffff", "--database", DATABASE).err
 
 
-def test_ids_are_completed(shop, journal):
-    """From the database; nothing is offered that a shell would interpret, and nothing is said if there is none."""
+def test_ids_of_runs_are_completed_from_the_database(shop, journal):
+    """An id that a shell would interpret is not offered."""
     for name in ("fix-1", "fix-2", "fix $(rm)", "other"):
         journal.create(name, "agent", {"prompt": "x"}, now=1.0)
     environment = {"COMP_CWORD": "3", "_TOOLKIT_COMPLETE": "bash_complete", "TOOLKIT_DATABASE": DATABASE}
     ran = shop.run(COMP_WORDS="toolkit runs show fix", **environment)
     assert sorted(line.partition(",")[2] for line in ran.out.splitlines()) == ["fix-1", "fix-2"]
-    for other in ("sqlite:///tools.py", "sqlite:///none.sqlite", ""):
-        ran = shop.run(COMP_WORDS="toolkit runs show fix", **{**environment, "TOOLKIT_DATABASE": other})
-        assert (ran.code, ran.out.strip(), ran.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("database", ["sqlite:///tools.py", "sqlite:///none.sqlite", ""])
+def test_completion_of_ids_is_silent_without_a_database(shop, database):
+    environment = {"COMP_CWORD": "3", "_TOOLKIT_COMPLETE": "bash_complete", "TOOLKIT_DATABASE": database}
+    ran = shop.run(COMP_WORDS="toolkit runs show fix", **environment)
+    assert (ran.code, ran.out.strip(), ran.err) == (0, "", "")
 
 
 @pytest.mark.long
-def test_a_run_is_kept_and_looked_at_in_postgresql(shop, postgres_url):
-    """As in a file."""
+def test_the_commands_for_runs_work_with_postgresql(shop, postgres_url):
     environment = {"TOOLKIT_DATABASE": postgres_url}
     assert shop.run("runs", "start", "fix/1", "Fix it.", **environment).json["status"] == "queued"
     assert [row["id"] for row in shop.run("runs", "list", **environment).json] == ["fix/1"]

@@ -95,16 +95,14 @@ def test_a_tree_has_properties_limits_defaults_and_definitions():
     ]
 
 
-def test_a_tree_ends_somewhere():
-    """However deep the schema is."""
+def test_the_tree_of_a_deep_schema_is_cut():
     schema = {"type": "object"}
     for _ in range(40):
         schema = {"type": "object", "properties": {"a": schema}}
     assert len(draw_schema(schema)) == 7
 
 
-def test_a_parameter_that_may_be_left_out_is_marked():
-    """Unless its default says so."""
+def test_an_optional_parameter_without_a_default_is_marked():
     schema = {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string", "default": "x"}},

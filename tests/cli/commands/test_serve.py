@@ -49,12 +49,15 @@ def test_another_address_is_refused(text):
 
 
 def test_a_file_has_a_token_on_each_line():
-    """With the name of its user before it, or without."""
+    """The name of its user may stand before it."""
     assert read_tokens("first\n\nada second\n") == {"first": "user", "second": "ada"}
     assert read_tokens(None) is None
-    for text in ("", "a b c"):
-        with pytest.raises(Failure, match="each line has a token"):
-            read_tokens(text)
+
+
+@pytest.mark.parametrize("text", ["", "a b c"])
+def test_a_malformed_file_of_tokens_is_refused(text):
+    with pytest.raises(Failure, match="each line has a token"):
+        read_tokens(text)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_the_password_of_a_database_is_not_shown(shop, user, form):
     assert "postgresql://h.example/runs?..." in ran.out
 
 
-def test_a_text_that_is_no_database_is_refused_and_not_repeated(shop):
+def test_an_invalid_database_address_is_refused_and_not_shown(shop):
     """It may hold a password."""
     ran = shop.run("settings", TOOLKIT_DATABASE="mysql://ada:hunter2@h.example/runs")
     assert ran.code == 2
@@ -122,8 +122,7 @@ def test_the_settings_take_effect_in_a_call(shop, user):
 
 
 @pytest.mark.long
-def test_protected_files_and_commands_count_for_the_built_in_tools(shop, user):
-    """Protected files, allowed commands."""
+def test_settings_for_files_and_commands_apply_to_the_built_in_tools(shop, user):
     user('[files]\nprotected = ["*.ledger"]\n[commands]\ndeny = ["uname:*"]\nask = ["true"]\n')
     shop.write("a.ledger", "1")
     shop.write("a.txt", "1")
@@ -144,7 +143,6 @@ def test_hooks_of_the_settings_run(shop, user):
 
 
 def test_skills_of_the_settings_can_be_called(shop, user):
-    """Folders with skills."""
     pytest.importorskip("yaml")
     skill = user("---\ndescription: Greet.\narguments: []\n---\nSay hello.\n", "more/greet.md")
     user('[skills]\nfolders = ["more"]\n')
@@ -179,8 +177,8 @@ def test_the_settings_choose_the_model_and_bound_the_run(shop, user):
         assert stub.heard[0].body["model"] == "other"
 
 
-def test_without_a_provider_the_agent_says_where_to_choose_one(shop, user):
-    """The remedy names the file, the variable and the option."""
+def test_the_error_says_where_to_choose_a_provider_if_there_is_none(shop, user):
+    """It names the file, the variable and the option."""
     ran = shop.run(*AGENT)
     assert ran.code == 2
     assert "no provider is chosen; give --provider (such as anthropic:" in ran.err
@@ -245,8 +243,8 @@ def test_the_settings_take_effect_in_a_conversation(shop, user):
     assert "instructions: " in ran.err
 
 
-def test_a_dispatcher_as_target_keeps_its_own_limits_and_the_user_is_told(shop, user):
-    """Rules and hooks of the settings are added to those of the dispatcher; what has no effect is named."""
+def test_a_target_that_is_a_dispatcher_keeps_its_limits_with_a_note(shop, user):
+    """Rules and hooks of the settings are added to those of the dispatcher, and settings without an effect are named."""
     shop.write(
         "own.py", "from toolkit import Dispatcher\nfrom tools import catalog\n\ndispatcher = Dispatcher(catalog)\n"
     )

@@ -28,7 +28,7 @@ def log(shop):
     return shop
 
 
-def test_a_log_is_summed_up_by_tool(log):
+def test_a_log_is_summarized_by_tool(log):
     """Calls, how they ended, what was decided, retries, times, sizes."""
     data = log.run("stats", "calls.jsonl").json
     tools = {row["tool"]: row for row in data["tools"]}
@@ -43,8 +43,7 @@ def test_a_log_is_summed_up_by_tool(log):
     assert data["unreadable"] == 0
 
 
-def test_as_text_it_is_a_table(log):
-    """With the time that it covers."""
+def test_text_output_is_a_table_with_the_covered_time(log):
     lines = log.run("stats", "calls.jsonl", "-o", "text").out.splitlines()
     assert lines[0].split() == [
         "tool",
@@ -73,22 +72,20 @@ def test_lines_that_cannot_be_read_are_counted(log):
     assert "2 lines of the log cannot be read, and are left out" in ran.err
 
 
-def test_an_empty_log_has_no_tools(shop):
-    """And no time."""
+def test_the_stats_of_an_empty_log_have_no_tools_and_no_times(shop):
     shop.write("empty.jsonl", "")
     assert shop.run("stats", "empty.jsonl").json == {"tools": [], "first": None, "last": None, "unreadable": 0}
     assert len(shop.run("stats", "empty.jsonl", "-o", "text").out.splitlines()) == 2
 
 
 @pytest.mark.parametrize("log", ["nowhere.jsonl", "."])
-def test_a_log_that_is_none_is_refused(shop, log):
-    """With its name."""
+def test_a_file_that_is_not_a_log_is_refused_with_its_name(shop, log):
     ran = shop.run("stats", log)
     assert (ran.code, ran.out) == (2, "")
     assert log in ran.err
 
 
-def test_a_file_that_is_no_log_is_refused(shop):
+def test_a_file_that_is_not_a_log_is_refused(shop):
     """It has lines, and none of them is one of a log."""
     shop.write("notes.txt", "buy milk\n")
     ran = shop.run("stats", "notes.txt")
@@ -117,7 +114,7 @@ def test_people_are_counted():
     assert summarize_log(lines).tools[0].answers == {"approved": 1, "refused": 2}
 
 
-def test_a_time_that_is_none_is_said_to_be(shop):
+def test_an_invalid_time_in_a_log_is_shown_as_such(shop):
     """A log is a file, and any program may have written it."""
     shop.write("odd.jsonl", '{"version": 1, "at": 1e300, "event": "verdict", "tool": "f", "word": "allow"}\n')
     assert (

@@ -99,8 +99,7 @@ def test_empty_lists_that_a_collector_leaves_out_lose_no_span(shop):
     assert [span["span"] for span in shop.run("trace", "run.jsonl").json] == ["1", "2"]
 
 
-def test_names_of_spans_cannot_act(shop):
-    """Not even in a terminal."""
+def test_control_sequences_in_names_of_spans_are_escaped(shop):
     (shop.folder / "run.jsonl").write_text(line(1, name="\x1b[2J\nchat\ud800"))
     ran = shop.run("trace", "run.jsonl", "-o", "text")
     assert ran.code == 0
@@ -112,7 +111,7 @@ IDS = st.integers(0, 12).map(str)
 
 @given(st.lists(st.tuples(IDS, IDS, st.integers(0, 5)), max_size=30))
 def test_every_span_is_shown_once_under_any_parents(spans):
-    """Also if they are missing, or in a circle."""
+    """This holds also if they are missing, or in a circle."""
     nodes = [make_node(span, parent, start) for span, parent, start in spans]
     walked = [node for node, _, _ in walk_tree(build_tree(nodes))]
     assert sorted(node.span for node in walked) == sorted({node.span for node in nodes})

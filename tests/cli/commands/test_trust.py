@@ -52,8 +52,8 @@ def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
     assert "you trust it already" in shop.run("trust", "shop").err
 
 
-def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
-    """It is shown all the same, nothing is asked, and the exit code says that a person is needed."""
+def test_trust_is_not_recorded_if_there_is_no_terminal(shop, project, monkeypatch):
+    """The content is shown, no question is asked, and the exit code says that a person is needed."""
     monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: True)
     ran = shop.run("trust", "shop", "-o", "text")
     assert ran.code == 7
@@ -62,7 +62,7 @@ def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
     assert not Trust().is_trusted(project)
 
 
-def test_what_changes_after_it_was_shown_is_not_trusted(shop, project, monkeypatch):
+def test_content_that_changes_after_it_was_shown_is_not_trusted(shop, project, monkeypatch):
     """The content that was shown is the content that is recorded."""
 
     def change_and_agree(question, describe, output):
@@ -101,8 +101,7 @@ def test_trust_can_be_listed_and_taken_back(shop, project):
         (["shop", "--yes", "--revoke"], "contradict each other"),
     ],
 )
-def test_what_cannot_be_trusted_is_told(shop, project, words, says):
-    """And nothing is recorded."""
+def test_a_folder_that_cannot_be_trusted_is_an_error(shop, project, words, says):
     ran = shop.run("trust", *words)
     assert ran.code == 2
     assert says in ran.err
@@ -118,8 +117,7 @@ def test_mistakes_in_the_files_are_shown(shop, project):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 5), ("\x03", 130)])
-def test_at_a_terminal_the_user_is_asked(shop, project, answer, code):
-    """Only a clear yes records it."""
+def test_trust_is_recorded_only_after_a_clear_yes_at_a_terminal(shop, project, answer, code):
     with contextlib.closing(Terminal(["-m", "toolkit", "trust", "shop"])) as terminal:
         terminal.until("[y]es, [n]o: ")
         terminal.type(answer)
@@ -128,8 +126,8 @@ def test_at_a_terminal_the_user_is_asked(shop, project, answer, code):
 
 
 @pytest.mark.long
-def test_what_is_asked_about_is_on_the_terminal_if_the_output_is_piped(shop, project):
-    """The report stands before the question on standard error, and the output stays JSON."""
+def test_the_report_is_on_the_terminal_if_the_output_is_piped(shop, project):
+    """It stands before the question on standard error, and the output stays JSON."""
     with contextlib.closing(Terminal(["-m", "toolkit", "trust", "shop"], stdout=subprocess.PIPE)) as terminal:
         terminal.until("[y]es, [n]o: ")
         assert "sh tools/check.sh" in terminal.written

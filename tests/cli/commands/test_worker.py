@@ -366,8 +366,8 @@ def test_an_agent_can_be_made_by_the_settings(shop):
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", ["build_durable", "build_list"])
-def test_a_target_may_have_several_kinds_or_a_database_of_its_own(agents, target):
-    """A run that the worker has nothing for stays in the queue, and a note says so."""
+def test_a_target_may_have_several_kinds_or_a_database(agents, target):
+    """A run for which the worker has no kind stays in the queue, and a note says so."""
     database = "sqlite:///own.sqlite"
     with contextlib.closing(open_journal(database)) as journal:
         asyncio.run(start_other(database))
@@ -436,8 +436,7 @@ async def start_release(flow, plan):
         (["agents.py:agent", "--concurrency", "0"], "0 is not in the range"),
     ],
 )
-def test_what_cannot_work_is_refused(agents, words, message):
-    """With the remedy, before anything is worked on."""
+def test_an_invalid_target_or_option_is_refused_with_the_remedy(agents, words, message):
     ran = agents.run("worker", *words)
     assert (ran.code, ran.out) == (2, ""), ran.err
     assert message in ran.err

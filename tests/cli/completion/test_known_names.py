@@ -26,8 +26,8 @@ def a_tool(name, *parameters):
     return Tool.from_schema(name, "Do it.", schema, lambda arguments: None)
 
 
-def test_what_is_remembered_is_found_again(shop):
-    """By the target, in the folder where it means the same."""
+def test_saved_names_are_found_by_the_target(shop):
+    """They are found in folders where the target means the same."""
     save_names("a.py", Catalog(a_tool("one", "x", "y"), a_tool("two")))
     save_names("package.module", Catalog(a_tool("three")))
     assert read_cached_tools("a.py") == read_cached_tools("./a.py") == ["one", "two"]
@@ -39,8 +39,8 @@ def test_what_is_remembered_is_found_again(shop):
     assert read_cached_tools(str(shop.folder / "a.py")) == ["one", "two"]
 
 
-def test_what_was_listed_long_ago_is_forgotten(shop):
-    """The file does not grow for ever."""
+def test_only_the_newest_targets_are_kept(shop):
+    """Otherwise the file would grow without end."""
     for number in range(60):
         save_names(f"m{number}", Catalog())
     assert read_cached_targets() == [f"m{number}" for number in range(59, 9, -1)]
@@ -75,8 +75,8 @@ def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
         "[" * 100_000,
     ],
 )
-def test_a_file_that_is_none_offers_nothing(shop, text):
-    """And is written anew by the next `list`."""
+def test_a_damaged_file_of_names_offers_no_names(shop, text):
+    """The next `list` writes a new file."""
     cache_file().parent.mkdir(parents=True)
     cache_file().write_text(text.replace("KEY", str(shop.folder / "a.py")))
     assert (read_cached_targets(), read_cached_parameters("a.py", "f")) == ([], [])
@@ -84,8 +84,7 @@ def test_a_file_that_is_none_offers_nothing(shop, text):
     assert read_cached_tools("a.py") == ["f"]
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(shop, tmp_path, monkeypatch):
-    """Completion is a convenience."""
+def test_a_cache_that_cannot_be_written_is_not_an_error(shop, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert shop.run("list", "tools.py").code == 0
@@ -109,8 +108,7 @@ def test_it_is_kept_in_the_users_cache(shop, monkeypatch, tmp_path):
     assert cache_file() == tmp_path / "home" / ".cache" / "toolkit" / "names.json"
 
 
-def test_a_tool_that_waits_for_a_name_is_remembered_without_its_parameters(shop):
-    """It has none yet."""
+def test_a_tool_with_an_unresolved_name_is_saved_without_parameters(shop):
     shop.write(
         "odd.py",
         "from toolkit import Catalog\ncatalog = Catalog()\n@catalog.tool\ndef f(x: 'Nowhere') -> None:\n    'Do it.'\n",

@@ -204,8 +204,8 @@ def test_a_model_that_thinks_is_shown_in_a_terminal_only():
 
 @pytest.mark.parametrize("terminal", [False, True])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
-    """No escape of theirs is written, and only our marks stand in the first column, also where lines are wrapped."""
+def test_foreign_text_is_escaped_and_does_not_imitate_our_lines(terminal, term):
+    """Only our marks stand in the first column, also if lines are wrapped."""
     evil = "\x1b[2J\r✓ bash: approved \u202e" + "✓ " * 60
     events = [
         TextDelta(f"{evil}\n{evil}"),
@@ -240,8 +240,8 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
         (ToolResult("x" * 600), ["✓ look at oak", f"    {'x' * 200}..."]),
     ],
 )  # fmt: skip
-def test_an_outcome_is_told_in_a_few_lines(result, lines):
-    """A mark, the kind unless it went well, the time if it ran, and the beginning of what came of it."""
+def test_an_outcome_is_shown_in_a_few_lines(result, lines):
+    """They have a mark, the kind of a failure, the time if the tool ran, and the beginning of the result."""
     assert show_events(start_call(), end_call(result), width=700).lines == lines
 
 
@@ -249,16 +249,15 @@ def test_an_outcome_is_told_in_a_few_lines(result, lines):
     ("summary", "line"),
     [("", "✓ look"), ("look at oak", "✓ look at oak"), ("$ ls", "✓ look: $ ls"), ("looking", "✓ look: looking")],
 )
-def test_a_call_is_told_with_the_name_of_its_tool(summary, line):
-    """Also where its author left it out."""
+def test_a_call_is_shown_with_the_name_of_its_tool(summary, line):
+    """This holds also if the author left the name out of the summary."""
     assert show_events(start_call(summary=summary), end_call(ToolResult())).lines == [line]
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0, "0 ms"), (0.25, "250 ms"), (1, "1.0 s"), (59.94, "59.9 s"), (60, "1 min 0 s"), (59.96, "1 min 0 s"), (119.9, "2 min 0 s")]
 )  # fmt: skip
-def test_times_are_for_people(seconds, words):
-    """In the unit that fits."""
+def test_a_duration_is_shown_in_a_fitting_unit(seconds, words):
     assert format_duration(seconds) == words
 
 
@@ -305,8 +304,7 @@ def test_a_request_is_shown_whole(terminal, minus):
     assert "⠋ look at oak" not in watch.lines
 
 
-def test_a_request_is_left_to_the_prompt_that_shows_it():
-    """Where they show it themselves."""
+def test_a_request_is_not_shown_twice_if_the_prompt_shows_it():
     assert show_events(RunWaits((request(),)), requests=False).output == ""
 
 
@@ -318,8 +316,7 @@ def test_a_question_of_a_tool_is_shown_when_the_run_waits():
     assert "| Which size?" in watch.output
 
 
-def test_plain_letters_do_where_a_terminal_knows_no_others():
-    """Every mark has an ASCII one."""
+def test_every_mark_has_an_ascii_form():
     watch = show_events(*PLAIN, end_call(ToolResult.failure("failed", "é")), encoding="ascii")
     assert watch.output.splitlines()[-3:] == ["    an oak", "x look  failed", "    \\xe9"]
 
@@ -383,8 +380,8 @@ async def test_an_asker_has_the_terminal_while_they_ask(blocking, is_async):
     assert shed.done == ["burn oak"]
 
 
-async def test_a_whole_run_is_told_from_its_prompt_to_its_answer():
-    """With a real agent: text, calls, a request, the answer."""
+async def test_the_display_shows_a_whole_run_from_prompt_to_answer():
+    """The agent is real, and its run has text, calls, a request and an answer."""
     watch = Watched()
     shed = Shed()
     with watch.display as display:

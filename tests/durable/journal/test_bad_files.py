@@ -197,7 +197,7 @@ def test_another_format_is_refused(path, statement, problem):
         (b"SQLite format 3\0", "damaged"),
     ],
 )
-def test_a_file_that_is_no_database_is_refused(path, content, problem):
+def test_a_file_that_is_not_a_database_is_refused(path, content, problem):
     """A text, and a file that was cut after its first bytes, are not overwritten."""
     path.write_bytes(content)
     path.chmod(0o600)
@@ -213,7 +213,7 @@ def test_a_file_that_others_can_read_is_refused(path):
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_place_that_is_no_file_is_refused(folder):
+def test_a_place_that_is_not_a_file_is_refused(folder):
     """A folder, a link and a folder that does not exist are named."""
     (folder / "inner").mkdir()
     expect_refusal(folder / "inner", "is not a file")
@@ -313,7 +313,7 @@ def test_a_changed_row_is_named(path, change, problem):
 
 
 @pytest.mark.parametrize("text", ["[]", "{", None])
-def test_a_text_that_is_no_object_is_named(text):
+def test_a_text_that_is_not_an_object_is_named(text):
     """A row whose checksum is right, and whose text is not JSON, was written by another program."""
     with pytest.raises(DamagedRowError, match="the row"):
         load_json(text, "the row")
@@ -322,15 +322,19 @@ def test_a_text_that_is_no_object_is_named(text):
 # A file that goes while it is open.
 
 
-def test_file_that_is_gone_is_not_written_to(path):
-    """An open connection would go on in a file that has no name, and all that it keeps would be lost."""
+@pytest.mark.parametrize(
+    "use",
+    [lambda journal: journal.get("r1"), lambda journal: journal.create("r4", "agent", {}, now=6.0)],
+    ids=["get", "create"],
+)
+def test_a_file_that_is_gone_is_not_used(path, use):
+    """An open connection would go on in a file without a name, and its records would be lost."""
     journal = open_file(path)
     fill(journal)
     path.rename(path.with_name("elsewhere.sqlite"))
-    for use in (lambda: journal.get("r1"), lambda: journal.create("r4", "agent", {}, now=6.0)):
-        with pytest.raises(DurableError, match="is gone since it was opened; move it back") as raised:
-            use()
-        assert raised.value.why == "store"
+    with pytest.raises(DurableError, match="is gone since it was opened; move it back") as raised:
+        use(journal)
+    assert raised.value.why == "store"
     assert not path.exists()
     path.with_name("elsewhere.sqlite").rename(path)
     assert journal.get("r4") is None

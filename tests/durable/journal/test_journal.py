@@ -89,8 +89,8 @@ def test_a_beginning_is_taken_back(run):
     run.take_back("r", 1, "r/call/2")
 
 
-def test_only_the_newest_activation_takes_a_beginning_back(run):
-    """Nothing is removed that has a record, or that an activation which is over has begun."""
+def test_only_the_newest_activation_can_take_back_a_begun_step(run):
+    """A step that has a record, or that an earlier activation began, stays."""
     run.begin("r", 1, "r/call/1", {}, now=3.0)
     run.begin("r", 1, "r/call/2", {}, now=3.0)
     run.finish("r", 1, "r/call/2", {"n": 1}, seconds=0, now=3.0)
@@ -239,18 +239,22 @@ def test_decisions_wait_for_an_activation(run):
         assert raised.value.why == "answered"
 
 
-def test_a_run_that_is_over_takes_no_decision(run):
-    """The error of a decision that is too late says how the run ended."""
+CHANGES = {
+    "decide": lambda run: run.decide("r", {"q": {}}, now=4.0),
+    "cancel": lambda run: run.cancel("r", "", now=4.0),
+    "retry": lambda run: run.retry("r", now=4.0),
+    "activate": lambda run: run.activate("r", worker="w", now=4.0, max_lives=3),
+}
+"""What a run that is over refuses."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_run_that_is_over_cannot_be_changed(run, change):
+    """The error says how the run ended."""
     run.end("r", 1, "done", {}, used_decisions=(), now=3.0)
-    for change in (
-        lambda: run.decide("r", {"q": {}}, now=4.0),
-        lambda: run.cancel("r", "", now=4.0),
-        lambda: run.retry("r", now=4.0),
-        lambda: run.activate("r", worker="w", now=4.0, max_lives=3),
-    ):
-        with pytest.raises(DurableError, match="the run 'r' is done") as raised:
-            change()
-        assert raised.value.why == "over"
+    with pytest.raises(DurableError, match="the run 'r' is done") as raised:
+        CHANGES[change](run)
+    assert raised.value.why == "over"
 
 
 def test_a_cancelled_run_stops_its_process(run):
@@ -281,18 +285,13 @@ def test_an_activation_ends_with_a_status_of_an_end(run):
         run.end("r", 1, "running", {}, used_decisions=(), now=3.0)
 
 
-def test_a_run_with_a_plan_is_over(run):
-    """It is not activated by a job that comes late, takes no decision, cannot be retried, and is purged."""
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_run_with_a_plan_is_over(run, change):
+    """The run cannot be changed, and purging removes it."""
     run.end("r", 1, "planned", {"plan": "p"}, used_decisions=(), now=3.0)
-    for change in (
-        lambda: run.activate("r", worker="w", now=4.0, max_lives=3),
-        lambda: run.decide("r", {"q": {}}, now=4.0),
-        lambda: run.retry("r", now=4.0),
-        lambda: run.cancel("r", "", now=4.0),
-    ):
-        with pytest.raises(DurableError, match="is planned") as raised:
-            change()
-        assert raised.value.why == "over"
+    with pytest.raises(DurableError, match="is planned") as raised:
+        CHANGES[change](run)
+    assert raised.value.why == "over"
     assert run.get("r").outcome == {"plan": "p"}
     assert run.purge(before=5.0) == 1
 

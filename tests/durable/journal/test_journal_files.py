@@ -44,8 +44,8 @@ def test_a_closed_journal_says_so(run):
         run.get("r")
 
 
-def test_a_forked_child_has_connections_of_its_own(run):
-    """The child writes, and the parent goes on with its own connection."""
+def test_a_forked_child_does_not_share_the_connection_of_its_parent(run):
+    """Both can go on writing."""
     child = os.fork()
     if child == 0:
         code = 1

@@ -53,20 +53,24 @@ def test_an_unknown_run_is_named(journal, use):
         ({"a": 10**5000}, "digits"),
     ],
 )
-def test_a_value_that_is_not_json_is_refused(run, value, problem):
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda run, value: run.create("s", "agent", value, now=3.0),
+        lambda run, value: run.begin("r", 1, "r/call/1", value, now=3.0),
+        lambda run, value: run.finish("r", 1, "r/call/1", value, seconds=0, now=3.0),
+        lambda run, value: run.end("r", 1, "done", value, used_decisions=(), now=3.0),
+        lambda run, value: run.decide("r", value, now=3.0),
+        lambda run, value: run.note("r", 1, "x", value, now=3.0),
+        lambda run, value: run.beat("w", value),
+    ],
+    ids=["create", "begin", "finish", "end", "decide", "note", "beat"],
+)
+def test_a_value_that_is_not_json_is_refused(run, value, problem, write):
     """The error names the place of the value, and nothing is written."""
-    for write in (
-        lambda: run.create("s", "agent", value, now=3.0),
-        lambda: run.begin("r", 1, "r/call/1", value, now=3.0),
-        lambda: run.finish("r", 1, "r/call/1", value, seconds=0, now=3.0),
-        lambda: run.end("r", 1, "done", value, used_decisions=(), now=3.0),
-        lambda: run.decide("r", value, now=3.0),
-        lambda: run.note("r", 1, "x", value, now=3.0),
-        lambda: run.beat("w", value),
-    ):
-        with pytest.raises(DurableError, match=problem) as raised:
-            write()
-        assert raised.value.why == "value"
+    with pytest.raises(DurableError, match=problem) as raised:
+        write(run, value)
+    assert raised.value.why == "value"
     assert run.read_steps("r") == {}
     assert run.get("s") is None
     assert run.get("r").status == "running"
@@ -91,20 +95,24 @@ def test_a_time_is_a_finite_number(run, number):
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800", 7])
-def test_a_name_that_no_database_keeps_is_refused(run, text):
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda run, text: run.create("s", text, {}, now=3.0),
+        lambda run, text: run.create("s", "agent", {}, principal=text, now=3.0),
+        lambda run, text: run.activate("r", worker=text, now=3.0, max_lives=3),
+        lambda run, text: run.note("r", 1, text, {}, now=3.0),
+        lambda run, text: run.list(kind=text),
+        lambda run, text: run.beat(text, {}),
+        lambda run, text: run.remove_worker(text),
+    ],
+    ids=["create", "principal", "activate", "note", "list", "beat", "remove_worker"],
+)
+def test_a_name_that_no_database_keeps_is_refused(run, text, use):
     """The kind, the principal and the worker are texts that can be written in UTF-8."""
-    for use in (
-        lambda: run.create("s", text, {}, now=3.0),
-        lambda: run.create("s", "agent", {}, principal=text, now=3.0),
-        lambda: run.activate("r", worker=text, now=3.0, max_lives=3),
-        lambda: run.note("r", 1, text, {}, now=3.0),
-        lambda: run.list(kind=text),
-        lambda: run.beat(text, {}),
-        lambda: run.remove_worker(text),
-    ):
-        with pytest.raises(DurableError, match="has to be a text without a NUL") as raised:
-            use()
-        assert raised.value.why == "value"
+    with pytest.raises(DurableError, match="has to be a text without a NUL") as raised:
+        use(run, text)
+    assert raised.value.why == "value"
 
 
 def test_a_key_that_no_index_takes_is_shortened(run):

@@ -93,8 +93,8 @@ def test_loading_a_tool_changes_no_definition_that_was_sent(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_is_worked_out_for_tools_that_cannot_be_strict_anyway(name):
-    """Once twenty tools are strict, what is loaded is named in the notes and sent as it is."""
+def test_a_loaded_tool_is_not_strict_once_twenty_tools_are_strict(name):
+    """A note names the loaded tool, and its definition is sent unchanged."""
     catalog = Catalog(*(takes(f"t{number}") for number in range(20)), takes("more", defer=True))
     session = Session()
     session.load("more")

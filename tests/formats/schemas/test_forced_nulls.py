@@ -122,15 +122,13 @@ def build_written_tool(schema: dict[str, Any]) -> Tool:
     return Tool.from_schema("act", "Act.", schema, lambda arguments: None)
 
 
-def test_what_stands_beside_counts():
-    """A property that is required by another part of the schema is not optional."""
+def test_a_property_that_another_part_of_the_schema_requires_is_not_optional():
     parts = [{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}, {"required": ["a"]}]
     tool = build_written_tool({"type": "object", "allOf": parts})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
-def test_a_schema_that_is_only_true_takes_null():
-    """`true` takes anything, null too."""
+def test_a_property_whose_schema_is_true_keeps_null():
     tool = build_written_tool({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 

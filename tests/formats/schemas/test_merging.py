@@ -21,8 +21,8 @@ def test_a_union_at_the_top_can_be_strict():
 
 
 @pytest.mark.parametrize("top", ["$ref", "allOf", "anyOf", "not", "enum", "if"])
-def test_nothing_that_is_refused_stands_at_the_top(top):
-    """The top of a schema that is sent is an object with properties, for any schema that the author wrote."""
+def test_the_top_of_a_sent_schema_is_an_object_with_properties(top):
+    """This holds for any schema that the author wrote."""
     member = {"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
     value = {"$ref": "#/$defs/m", "not": member, "enum": [{"a": "x"}], "if": member}.get(top, [member, member, True])
     schema = {"type": "object", top: value, "$defs": {"m": member}, "properties": {"b": {"type": "integer"}}}
@@ -37,14 +37,17 @@ def test_nothing_that_is_refused_stands_at_the_top(top):
     Draft202012Validator.check_schema(sent)
 
 
-def test_a_union_of_closed_objects_is_closed():
-    """Only what no member takes is refused at the top."""
-    closed = {"properties": {"a": {"type": "string"}}, "additionalProperties": False}
-    opened = {"properties": {"b": {"type": "string"}}}
-    for members, expected in [([closed, closed], False), ([closed, opened], None)]:
-        tool = Tool.from_schema("act", "Act.", {"anyOf": members}, lambda arguments: None)
-        [definition] = build_definitions("anthropic", Catalog(tool))
-        assert definition["input_schema"].get("additionalProperties") is expected
+CLOSED = {"properties": {"a": {"type": "string"}}, "additionalProperties": False}
+OPEN = {"properties": {"b": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"), [([CLOSED, CLOSED], False), ([CLOSED, OPEN], None)], ids=["closed", "open"]
+)
+def test_a_union_of_objects_is_closed_if_all_members_are(members, expected):
+    tool = Tool.from_schema("act", "Act.", {"anyOf": members}, lambda arguments: None)
+    [definition] = build_definitions("anthropic", Catalog(tool))
+    assert definition["input_schema"].get("additionalProperties") is expected
 
 
 def test_a_long_row_of_references_at_the_top_is_sent_without_them():

@@ -41,8 +41,7 @@ def test_a_name_that_is_refused_is_sent_as_a_plain_one(name, strict):
 
 
 @pytest.mark.parametrize("name", ["anthropic", "bedrock"])
-def test_arguments_come_back_under_the_tools_own_names(name):
-    """As the tool declares them, so that the check knows them."""
+def test_arguments_come_back_under_the_names_of_the_tool(name):
     catalog = Catalog(tool_of("größe", "gr__e", "n"))
     sent = schema_in(build_definitions(name, catalog)[0])
     arguments = dict(zip(sent["properties"], [1, 2, 3], strict=True))
@@ -75,7 +74,7 @@ def test_arguments_that_need_no_names_back_are_not_touched(arguments):
 
 
 @given(st.lists(st.text(min_size=1, max_size=70), unique=True, max_size=6))
-def test_any_names_are_told_apart_and_come_back(names):
+def test_any_names_are_distinguished_and_come_back(names):
     """No two names are sent as one."""
     tool = tool_of(*names)
     sent = use_plain_names(tool.schema, tool, [])

@@ -223,8 +223,7 @@ def test_an_optional_property_is_made_nullable_once(schema, sent):
         ),
     ],
 )
-def test_what_the_subset_cannot_say_is_said_in_words(dialect, schema, sent):
-    """Keywords that a provider refuses move into the description; the rest stays."""
+def test_a_keyword_outside_the_subset_moves_into_the_description(dialect, schema, sent):
     assert rewrite({"a": schema}, dialect)["a"] == sent
 
 
@@ -255,8 +254,7 @@ def test_words_follow_what_the_author_wrote():
     ],
 )
 @pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
-def test_what_cannot_be_strict_is_named_with_its_place(dialect, property_schema, why):
-    """The author finds what stands in the way."""
+def test_an_obstacle_to_strictness_is_named_with_its_place(dialect, property_schema, why):
     schema = {
         "type": "object",
         "properties": {"a": property_schema, "b": {"type": "string"}},
@@ -273,7 +271,7 @@ def test_a_note_is_short_however_much_is_in_the_way():
     assert note.text == "not strict: p0 takes any value; p1 takes any value; p2 takes any value; and 97 more"
 
 
-def test_gemini_gets_an_open_part_where_it_cannot_be_told_more():
+def test_a_part_that_gemini_cannot_describe_is_sent_as_open():
     """There is nothing to fall back to, so that part is open, and a note says so."""
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"type": "string"}}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
@@ -362,7 +360,7 @@ def test_a_condition_at_the_top_is_an_obstacle_too():
     assert result.schema["description"].count("`then`") == 1
 
 
-def test_a_condition_on_what_is_declared_is_said_in_words():
+def test_a_condition_on_declared_properties_moves_into_the_description():
     """It hides nothing, so the tool stays strict."""
     kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
     inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}

@@ -78,8 +78,7 @@ def test_an_answer_means_an_outcome(printed, outcome):
         ({"action": "halt", "reason": 1}, "`reason` has to be a text that says why"),
     ],
 )
-def test_what_is_no_answer_says_what_is_wrong(printed, wrong):
-    """And what would be right."""
+def test_the_problem_of_an_invalid_answer_says_what_is_wrong(printed, wrong):
     assert wrong in problem(printed)
 
 
@@ -94,8 +93,8 @@ def test_what_is_no_answer_says_what_is_wrong(printed, wrong):
         ("person_asked", "halt"),
     ],
 )
-def test_what_comes_too_late_or_has_no_call_is_refused(event, action):
-    """The message lists what can be said then."""
+def test_an_action_that_an_event_does_not_allow_is_refused(event, action):
+    """The message lists the actions that are possible then."""
     assert "write one of proceed" in problem({"action": action, "reason": "x"}, event)
 
 
@@ -147,7 +146,6 @@ def test_junk_is_a_failure_or_silence(data, event):
         st.text(st.characters(codec="utf-8")), st.integers() | st.text(st.characters(codec="utf-8")), max_size=4
     )
 )
-def test_what_is_printed_comes_through_whole(value):
-    """Arguments and results are what the command wrote."""
+def test_printed_arguments_and_results_are_read_unchanged(value):
     assert answer({"action": "modify", "arguments": value}) == Modify(value)
     assert answer({"action": "replace", "result": value}, "after") == Replace(value)

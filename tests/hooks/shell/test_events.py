@@ -44,7 +44,7 @@ def test_a_secret_under_a_wrong_name_is_masked(arguments, shown):
     assert "hunter2" not in repr(call)
 
 
-def test_what_a_command_left_masked_is_restored():
+def test_secrets_that_a_command_left_masked_are_restored():
     call = ToolCall("login", {"key": "hunter2", "odd": "x"})
     call.tool = Tool.of(login)
     masked = mask_secrets(call, call.arguments)

@@ -48,26 +48,24 @@ async def test_input_goes_in_and_output_comes_out(watch):
 
 
 @pytest.mark.parametrize("script", ["exec <&-; exit 5", "exit 5"])
-async def test_unread_input_is_no_error(watch, script):
+async def test_unread_input_is_not_an_error(watch, script):
     """The pipe breaks, and that is all."""
     ended = await run_command(shell(script, stdin=b"x" * 5_000_000, exit_file=watch))
     assert (ended.code, ended.stop_reason) == (5, None)
 
 
-async def test_a_command_that_closes_its_pipes_is_waited_for(watch):
-    """Silence is not the end."""
+async def test_a_command_that_closes_its_pipes_runs_to_its_end(watch):
     ended = await run_command(shell("exec <&- >&- 2>&-; sleep 0.05; exit 6", exit_file=watch))
     assert ended == HookCommandResult(code=6, stdout=b"", stderr=b"")
 
 
-async def test_a_signal_is_a_code_below_0(watch):
-    """As everywhere in Python."""
+async def test_a_command_that_a_signal_ended_has_a_code_below_0(watch):
     ended = await run_command(shell("kill -KILL $$", exit_file=watch))
     assert ended.code == -signal.SIGKILL
 
 
-async def test_who_ignores_being_asked_to_end_is_killed(tmp_path, watch):
-    """With everything in its group, and reaped."""
+async def test_a_command_that_ignores_sigterm_is_killed_with_its_group(tmp_path, watch):
+    """It is reaped."""
     os.mkfifo(tmp_path / "alive")
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     script = f"trap '' TERM; exec 5>{tmp_path}/alive; echo $$; sleep 600 & sleep 600; sleep 600"
@@ -78,7 +76,7 @@ async def test_who_ignores_being_asked_to_end_is_killed(tmp_path, watch):
     os.close(reader)
 
 
-async def test_who_ends_when_asked_has_time_to_clean_up(tmp_path, watch):
+async def test_a_command_that_ends_on_sigterm_has_time_to_clean_up(tmp_path, watch):
     """A trap runs before anything is killed."""
     script = f"trap 'echo tidy >{tmp_path}/left; exit 0' TERM; while :; do sleep 0.01; done"
     ended = await run_command(shell(script, timeout_seconds=1, grace_seconds=20, exit_file=watch))
@@ -104,8 +102,7 @@ async def test_a_flood_takes_the_group_along(tmp_path, watch):
     os.close(reader)
 
 
-async def test_exactly_as_much_as_is_allowed_is_no_flood(watch):
-    """The limit itself is fine."""
+async def test_output_of_exactly_the_limit_is_accepted(watch):
     ended = await run_command(shell("yes | head -c 10000", max_stdout_bytes=10_000, exit_file=watch))
     assert (ended.code, len(ended.stdout)) == (0, 10_000)
 
@@ -117,8 +114,8 @@ async def test_long_errors_are_cut_and_do_not_stop_it(watch):
 
 
 @pytest.mark.parametrize("child", ["sleep 600", "yes", "yes >&2"])
-async def test_what_it_leaves_in_the_background_is_not_waited_for(watch, child):
-    """Others may hold its pipes open, and may print for ever; it has ended when it has ended."""
+async def test_a_background_process_of_a_command_does_not_delay_its_end(watch, child):
+    """That process may hold the pipes open and print for ever."""
     ended = await run_command(shell(f"{child} & echo $!; exit 3", exit_file=watch))
     try:
         assert (ended.code, ended.stop_reason) in ((3, None), (None, "it printed more than 8,388,608 bytes"))
@@ -143,8 +140,8 @@ def refuse(argv: list[str]) -> list[str]:
         ({"prepare": lambda argv: 1 // 0}, "it could not be run: ZeroDivisionError"),
     ],
 )
-async def test_what_cannot_be_started_says_why(options, problem):
-    """And nothing is left open."""
+async def test_a_command_that_cannot_be_started_is_an_error_with_the_reason(options, problem):
+    """No file descriptor is left open."""
     before = len(os.listdir("/dev/fd"))
     with pytest.raises(NotRun) as caught:
         await run_command(shell("true", **options))
@@ -157,8 +154,8 @@ async def test_a_command_can_be_changed_before_it_starts():
     assert (await run_command(shell("exit 4", prepare=lambda argv: [*argv[:2], "exit 5"]))).code == 5
 
 
-async def test_nothing_is_left_open(watch):
-    """It leaves neither pipes nor a watcher of the end."""
+async def test_no_file_descriptor_is_left_open(watch):
+    """The pipes and the watcher of the end are closed."""
     await run_command(shell("true"))
     before = len(os.listdir("/dev/fd"))
     await run_command(shell("cat", stdin=b"x" * 100_000, exit_file=watch))
@@ -168,7 +165,7 @@ async def test_nothing_is_left_open(watch):
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_cancelled_caller_ends_the_process_first(tmp_path, watch, times):
-    """Also if they are cancelled again while it is being ended."""
+    """This holds also if they are cancelled again while it is being ended."""
     os.mkfifo(tmp_path / "up")
     reader = os.open(tmp_path / "up", os.O_RDONLY | os.O_NONBLOCK)
     script = f"trap '' TERM; exec >{tmp_path}/up; echo $$; while :; do sleep 600; done"
@@ -238,7 +235,7 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_an_exit_code_that_got_lost_is_no_success():
+def test_an_exit_code_that_got_lost_is_not_a_success():
     """Where the program ignores SIGCHLD the system throws codes away, and Python would say 0."""
     code = """
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -51,8 +51,7 @@ def test_a_hook_that_cannot_be_right_is_refused(options, problem):
     assert problem in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once():
-    """One error lists all of them."""
+def test_all_mistakes_are_reported_together():
     with pytest.raises(ValueError) as caught:
         ShellHook(on="x", command="", timeout_seconds=-1)
     assert str(caught.value).count("; ") >= 2
@@ -60,13 +59,11 @@ def test_all_mistakes_are_told_at_once():
 
 
 def test_shell_hooks_are_loaded_at_first_use():
-    """Most programs have none."""
     code = "import sys, toolkit.hooks; sys.exit('toolkit.hooks.shell.shell_hooks' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_only_hooks_are_hooks():
-    """A dictionary is no hook."""
+def test_a_dictionary_is_refused_as_a_shell_hook():
     with pytest.raises(TypeError, match="made of ShellHook"):
         ShellHooks([{"on": "before"}])
 
@@ -84,8 +81,7 @@ async def test_a_call_by_hand_is_shown_too(bench):
 @pytest.mark.parametrize(
     "command", ["exit 1", 'echo \'{"action": "replace", "result": 1}\''], ids=["fails", "replaces"]
 )
-async def test_a_result_that_others_hold_is_not_changed(command):
-    """The hook's is a copy."""
+async def test_a_hook_changes_a_copy_of_the_result(command):
     result = ToolResult("x", "x")
     returned = await ShellHooks([ShellHook(on="after", command=command)]).after(ToolCall("t"), result)
     assert returned is not result
@@ -107,7 +103,7 @@ async def test_a_call_that_is_not_json_is_blocked(bench):
     assert "not plain JSON" in outcome.reason
 
 
-async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
+async def test_a_name_that_is_not_text_is_shown_as_its_type(bench):
     """The caller gets a result, and the hook is shown the call."""
     result = await ShellHooks([bench.noting(on="after")]).after(ToolCall(7), ToolResult("y"))
     assert (result.metadata, bench.read_event()[0]["tool"]) == (None, "int")
@@ -126,7 +122,7 @@ async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
         max_leaves=8,
     )
 )
-def test_what_a_hook_is_shown_is_what_would_run(value):
+def test_a_hook_receives_the_exact_arguments(value):
     """Any text comes through JSON and the pipe unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         hooks = ShellHooks([ShellHook(on="before", command="cat >told", cwd=folder)])

@@ -52,8 +52,8 @@ async def test_a_result_can_be_withheld(bench, command, kind):
     assert "pw" not in result.text
 
 
-async def test_a_withheld_result_of_what_never_ran_does_not_say_that_it_did(bench):
-    """Only its reason is told."""
+async def test_a_withheld_result_of_a_call_that_never_ran_does_not_say_that_it_ran(bench):
+    """It has only the reason of the hook."""
     hook = ShellHook(on="after", command="echo private >&2; exit 2")
     result = await bench.dispatcher(hook).call("echo", {"times": "x"})
     assert (result.error.message, result.error.details) == ("private", {"ran": False})
@@ -107,8 +107,7 @@ async def test_a_result_that_waits_is_shown_and_left(bench):
     assert bench.read_event()[0]["result"]["kind"] == "waiting"
 
 
-async def test_a_result_that_is_too_long_to_be_shown_is_left(bench):
-    """And that is reported."""
+async def test_a_result_that_is_too_long_for_a_hook_stays_unchanged_with_a_report(bench):
     result = await bench.dispatcher(ShellHook(on="after", command="true")).call(
         "echo", {"text": "x" * 1_000_000, "times": 17}
     )
@@ -119,7 +118,7 @@ async def test_a_result_that_is_too_long_to_be_shown_is_left(bench):
 # Where an agent starts.
 
 
-async def test_agent_hooks_are_told_of_the_session(bench):
+async def test_agent_hooks_receive_the_session(bench):
     """The event has all that the agent says about itself."""
     hooks = ShellHooks([bench.noting(on="agent_start")])
     session = Session(id="s1", principal="ada")
@@ -154,7 +153,7 @@ async def test_an_agent_that_may_not_start_is_halted(command, reason):
 
 
 async def test_an_agent_starts_though_a_hook_failed_that_may():
-    """And the hooks after it are asked."""
+    """The hooks after it are asked."""
     hooks = [
         ShellHook(on="agent_start", command="exit 1", on_failure="allow"),
         ShellHook(on="agent_start", command="exit 2"),
@@ -166,8 +165,8 @@ async def test_an_agent_starts_though_a_hook_failed_that_may():
 # Events.
 
 
-async def test_a_command_is_told_when_a_person_is_asked(bench):
-    """With the call, and with the request as a person sees it."""
+async def test_a_command_receives_the_event_that_a_person_is_asked(bench):
+    """The event has the call, and the request as a person sees it."""
     bench.catalog.tool(name="sign", approval="always")(sign)
     hook = bench.noting(on="person_asked", tools="sign")
     result = await bench.dispatcher(hook).call("sign", {"paper": "deed", "key": "hunter2"}, id="c1")
@@ -184,15 +183,15 @@ def sign(paper: str, key: Annotated[str, Secret]) -> str:
     return paper
 
 
-async def test_a_command_is_told_how_a_call_ends_that_no_tool_has(bench):
-    """The event has the result, and the kind beside it."""
+async def test_a_command_receives_the_end_of_a_call_of_an_unknown_tool(bench):
+    """The event has the result, and its kind."""
     await bench.dispatcher(bench.noting(on="call_ended")).call("nope", {"a": 1})
     event = bench.read_event()[0]
     assert (event["tool"], event["arguments"], event["result"]["kind"]) == ("nope", {"a": 1}, "not_found")
     assert event["details"] == {"kind": "not_found", "error": None, "verdict": None}
 
 
-async def test_a_command_for_other_tools_is_not_told(bench):
+async def test_a_command_for_other_tools_does_not_receive_an_event(bench):
     """The patterns hold for events too."""
     await bench.dispatcher(bench.noting(on="call_ended", tools="login")).call("echo", {})
     assert not (bench.folder / "told.json").exists()
@@ -211,13 +210,13 @@ async def test_a_failure_at_an_event_is_reported(bench, caplog, command, problem
     assert bench.read_event()[0]["event"] == "call_ended"
 
 
-def test_hooks_without_events_are_no_listeners(bench):
+def test_hooks_without_events_are_not_listeners(bench):
     """So a call does not pay for events."""
     assert bench.dispatcher(ShellHook(on=["before", "after"], command="true")).settings.chain.listeners == ()
 
 
-async def test_a_command_has_its_own_time_at_an_event(bench):
-    """The limit for listeners of half a minute does not cut it."""
+async def test_the_time_limit_of_a_command_counts_at_an_event(bench):
+    """The limit of half a minute for other listeners does not cut it."""
     hooks = ShellHooks([ShellHook(on="call_ended", command="true", timeout_seconds=600)])
     assert hooks.event_seconds > 600
 

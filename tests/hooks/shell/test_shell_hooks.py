@@ -38,8 +38,8 @@ async def test_the_call_is_on_standard_input(bench):
     assert (environ["HOOK_EVENT"], environ["HOOK_TOOL_NAME"]) == ("before", "echo")
 
 
-async def test_after_a_call_the_result_is_shown_too(bench):
-    """In the form that `ToolResult.from_json` reads."""
+async def test_an_after_command_receives_the_result(bench):
+    """The result is in the form that `ToolResult.from_json` reads."""
     await bench.dispatcher(bench.noting(on="after")).call("echo", {"text": "yo"})
     result = ToolResult.from_json(bench.read_event()[0]["result"])
     assert (result.kind, result.text, result.tool, result.attempts) == ("ok", "yo", "echo", 1)
@@ -176,7 +176,7 @@ async def test_exit_0_proceeds(bench):
 
 
 async def test_exit_2_blocks_with_stderr_as_the_reason(bench):
-    """And what it printed does not count."""
+    """What it printed does not count."""
     hook = ShellHook(on="before", command="echo '{\"action\": \"proceed\"}'; echo 'not on Sundays' >&2; exit 2")
     result = await bench.dispatcher(hook).call("echo", {})
     assert (result.kind, result.error.message, bench.ran) == ("denied", "not on Sundays", [])
@@ -226,8 +226,7 @@ async def test_a_denial_keeps_later_hooks_from_running(bench):
     assert not (bench.folder / "told.json").exists()
 
 
-async def test_several_reasons_to_ask_are_all_told(bench):
-    """No question is lost."""
+async def test_the_request_has_the_reasons_of_all_hooks_that_ask(bench):
     hooks = [bench.saying({"action": "ask", "reason": reason}, source="x") for reason in ("first", "second")]
     result = await bench.dispatcher(*hooks, approvals=Approvals(MemoryApprovals())).call("echo", {})
     assert result.request.reason == "first; second"
@@ -238,8 +237,8 @@ async def test_several_reasons_to_ask_are_all_told(bench):
     [{"action": "modify", "arguments": {"text": "yo"}}, {"action": "replace", "result": 1}],
     ids=["modify", "replace"],
 )
-async def test_what_cannot_be_said_at_once_is_refused(bench, other):
-    """An ask is never lost; the message says how to have both."""
+async def test_an_ask_together_with_another_action_denies_the_call(bench, other):
+    """The message says how to have both."""
     hooks = [bench.saying({"action": "ask", "reason": "sure?"}), bench.saying(other)]
     result = await bench.dispatcher(*hooks).call("echo", {})
     assert (result.kind, bench.ran) == ("denied", [])
@@ -276,8 +275,8 @@ async def test_a_failing_hook_may_be_allowed_to(bench, caplog, command, problem)
     assert problem in caplog.text
 
 
-async def test_what_a_failing_hook_printed_is_told_but_not_logged(bench, caplog):
-    """The log has no mask; the result has the dispatcher's."""
+async def test_the_output_of_a_failing_hook_is_in_the_result_and_not_in_the_log(bench, caplog):
+    """The result is redacted, and the log is not."""
     hook = ShellHook(on="before", command="echo the password is swordfish >&2; exit 1")
     result = await bench.dispatcher(hook, redact=["swordfish"]).call("echo", {})
     assert "it exited with code 1: the password is [redacted]" in result.error.message
@@ -292,8 +291,8 @@ async def test_a_hook_that_takes_too_long_blocks(bench):
     assert "it took longer than 0.05 s" in result.error.message
 
 
-async def test_a_hook_need_not_read_its_input(bench):
-    """However long the arguments are."""
+async def test_a_hook_does_not_have_to_read_its_input(bench):
+    """The arguments may be of any length."""
     result = await bench.dispatcher(ShellHook(on="before", command="true")).call("echo", {"text": "x" * 3_000_000})
     assert result.kind == "ok"
 

@@ -61,7 +61,7 @@ def test_grant_answers_the_next_call(inspect, shop):
     panel.get_by_text("would run").wait_for()
 
 
-def test_denial_tells_the_model_why(inspect, shop):
+def test_the_model_reads_the_reason_of_a_denial(inspect, shop):
     inspected = inspect(shop.dispatcher)
     ask(inspected)
     page = inspected.open("/approvals")
@@ -100,7 +100,7 @@ def test_new_request_appears_in_every_page(inspect, shop):
     assert first.get_by_text("Nothing waits for an answer.").count() == 0
 
 
-def test_answer_of_another_page_is_told(inspect, shop):
+def test_answer_of_another_page_closes_the_request(inspect, shop):
     """A page that shows an answered request closes it, and says who answered."""
     inspected = inspect(shop.dispatcher)
     ask(inspected)

@@ -40,14 +40,14 @@ def test_tool_is_called_through_its_form(inspect, shop):
     assert panel.locator(".call pre").first.inner_text() == "42"
 
 
-def test_repair_is_told(inspect, shop):
+def test_repair_is_shown(inspect, shop):
     inspected = inspect(shop.dispatcher)
     panel = call(inspected.open(), "add", {"a": 1, "b": "2"}, inspected)
     panel.get_by_role("heading", name="Repairs").wait_for()
     assert panel.locator(".call pre").first.inner_text() == "3"
 
 
-def test_refusal_is_told(inspect, shop):
+def test_refusal_is_shown(inspect, shop):
     inspected = inspect(shop.dispatcher)
     panel = call(inspected.open(), "add", {"a": "many"}, inspected)
     panel.locator(".before").get_by_text("does not fit").wait_for()

@@ -163,7 +163,7 @@ def test_secrets_are_masked(probe_page):
     assert probe_page(schema, fill) == {"key": "hush"}
 
 
-def test_problems_are_told_at_their_fields(probe_page):
+def test_problems_are_shown_at_their_fields(probe_page):
     """A number that is none is told where it stands, and nothing is sent."""
     page = probe_page.page
     schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}

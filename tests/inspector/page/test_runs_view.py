@@ -119,7 +119,7 @@ def test_flow_is_drawn_without_a_run(inspect, tmp_path):
     assert "pack takes Picked, has a check, can be undone" in page.locator(".flow ul").inner_text()
 
 
-def test_runs_inside_are_shown_with_what_was_said(inspect, tmp_path):
+def test_inner_runs_are_shown_with_their_conversations(inspect, tmp_path):
     """One is over, and one waits; their conversations are parts of the run, and lead nowhere else."""
     prompt = "Pay what is open."
     dispatcher = run_beside(lambda: run_agent(f"sqlite:///{tmp_path}/runs.sqlite", prompt, run_id="bills")).result(120)

@@ -95,7 +95,7 @@ def test_small_screen_has_a_way_back(shop_inspector):
     page.get_by_role("listbox").wait_for()
 
 
-def test_nothing_moves_if_the_user_wants_that(shop_inspector):
+def test_the_page_has_no_animations_with_reduced_motion(shop_inspector):
     page = shop_inspector.open("/calls", reduced_motion="reduce")
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
@@ -108,7 +108,7 @@ def test_token_leaves_the_address(shop_inspector):
     assert page.evaluate("history.length") <= 2
 
 
-def test_wrong_token_is_told(shop_inspector):
+def test_wrong_token_is_an_error(shop_inspector):
     shop_inspector.allowed.append("401")
     page = shop_inspector.new_page(shop_inspector)
     page.goto(f"{shop_inspector.url}/#token=wrong")
@@ -125,7 +125,7 @@ def test_page_that_only_reads_has_no_buttons(inspect, tmp_path):
     assert page.get_by_role("button", name="Call", exact=True).count() == 0
 
 
-def test_search_shows_scores_words_and_what_the_model_is_told(shop_inspector):
+def test_search_shows_scores_and_words_and_the_text_for_the_model(shop_inspector):
     page = shop_inspector.open("/search")
     page.get_by_label("Search for").fill("wriet a file")
     page.keyboard.press("Enter")

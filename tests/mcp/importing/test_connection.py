@@ -238,8 +238,8 @@ async def test_a_catalog_and_servers_are_one_view():
 
 
 @pytest.mark.long
-def test_a_fork_is_told_to_open_its_own():
-    """A child process that inherits open servers cannot use them, and is told so instead of waiting for ever."""
+def test_a_forked_child_gets_an_error_instead_of_the_servers_of_its_parent():
+    """The child must open servers itself, because it would wait for ever for those of the parent."""
     with Servers(evil=hostile()) as tools:
         dispatcher = Dispatcher(tools)
         reading, writing = os.pipe()

@@ -203,8 +203,8 @@ def test_an_address_that_fails_is_shown_without_credentials(case, caplog):
     assert [form for form in (SECRET, quote(SECRET), quote(SECRET, safe=""), quote(SECRET)[:8]) if form in output] == []
 
 
-def test_what_is_no_credential_is_not_masked():
-    """Neither other headers and variables, nor short values."""
+def test_headers_and_variables_that_are_not_credentials_are_not_masked():
+    """Short values are not masked, either."""
     headers = {
         "X-Team": "lighthouse",
         "X-Api-Key": "beam",
@@ -329,8 +329,8 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_only_what_is_shown_is_masked(place):
-    """The server would not know its own ids again, and a number of progress has to stay a number."""
+def test_only_text_that_a_person_or_model_reads_is_masked(place):
+    """The server needs its ids unchanged, and a number of progress has to stay a number."""
     assert PLACES[place](UNSHOWN) == UNSHOWN
     assert PLACES[place](OTHER_NUMBERS) == OTHER_NUMBERS
     masked = PLACES[place](SHOWN)

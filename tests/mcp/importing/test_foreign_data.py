@@ -282,7 +282,6 @@ def test_a_hostile_label_of_a_result_is_refused(block, text):
 
 @hostile
 def test_a_hostile_title_of_a_result_is_cleaned(text):
-    """A title is free text."""
     block = {"type": "resource_link", "uri": "memo://1", "name": "a", "title": f"a{text}b"}
     [part] = build_result(types.CallToolResult.model_validate({"content": [block]}), "evil").parts
     assert not FORBIDDEN.search(part.name)

@@ -148,7 +148,7 @@ def failing(request):
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_bad_answer_fails_its_own_call(failing, failure):
+def test_a_bad_answer_fails_only_the_call_that_it_answers(failing, failure):
     """The result names the reason, says whether the call may have happened, and the next call works."""
     _, kind, happened, words = FAILURES[failure]
     dispatcher = Dispatcher(failing)
@@ -188,7 +188,7 @@ def test_a_server_that_is_not_there_is_a_problem():
 
 
 @pytest.mark.long
-def test_a_session_that_the_server_has_ended_is_begun_anew():
+def test_a_new_session_replaces_one_that_the_server_has_ended():
     """The call that notices it has not happened. The next call has a new session."""
 
     def forget_first(handler):

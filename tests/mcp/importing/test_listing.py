@@ -41,7 +41,7 @@ def test_a_nested_schema_is_refused_or_works():
     assert ("evil_nested" in names) == (problems == [])
 
 
-def test_a_list_of_10000_levels_is_no_list():
+def test_a_list_of_10000_levels_is_not_a_list():
     """A list that cannot be read is a problem of its server."""
     names, [problem], _ = open_mode("deep_list")
 
@@ -60,8 +60,8 @@ def test_a_schema_that_is_too_large_is_refused():
 
 
 @pytest.mark.long
-def test_of_5000_tools_a_thousand_are_used():
-    """The others are left out, which is told, and those that are used wait for a search."""
+def test_only_the_first_1000_of_5000_tools_are_used():
+    """A problem says that the others are left out, and those that are used wait for a search."""
     start = time.monotonic()
     names, problems, view = open_mode("many")
 
@@ -281,8 +281,7 @@ def test_a_server_that_cannot_be_used_is_refused_with_the_remedy(server, words):
         Servers(None, server)
 
 
-def test_all_mistakes_are_told_at_once():
-    """One message has the mistakes of all servers."""
+def test_the_mistakes_of_all_servers_are_reported_together():
     with pytest.raises(DefinitionError, match="a: .*; b: ") as error:
         Servers(None, {"a": 5}, b=[])
 

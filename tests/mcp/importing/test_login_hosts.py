@@ -145,8 +145,8 @@ def test_a_private_address_is_refused_by_its_text_and_by_its_lookup(url):
         ("http://rebinding.example", "http://127.0.0.1/x", False),
     ],
 )
-def test_a_server_may_name_hosts_of_its_own_kind(server, url, is_reached):
-    """The user chose the kind with the address. What its name stands for at the moment does not count."""
+def test_a_server_may_name_hosts_of_the_same_kind_as_its_address(server, url, is_reached):
+    """The user chose the kind with the address. The name counts, and not the address that it resolves to."""
 
     async def resolve(host, port):
         return ["127.0.0.1"] if host == "localhost" else await look_up(host, port)
@@ -177,7 +177,7 @@ def test_a_request_goes_to_the_address_that_was_judged():
 
 
 def test_a_stream_of_the_server_itself_is_not_read_to_its_end():
-    """Also if the server has moved its address to another path, as a trailing slash does."""
+    """This holds also if the server has moved its address to another path, as a trailing slash does."""
 
     async def stream():
         yield b"data: first\n\n"

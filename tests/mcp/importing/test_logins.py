@@ -70,8 +70,8 @@ def test_a_login_is_kept_for_its_user_alone(site, logins):
     assert (result.text, problems) == ("ada", [])
 
 
-def test_without_a_login_the_problem_names_the_command(site, logins):
-    """And no browser is opened, and no client is registered."""
+def test_the_problem_names_the_login_command_if_there_is_no_login(site, logins):
+    """No browser is opened, and no client is registered."""
     result, problems = call(site, logins)
     assert result is None
     assert f"the server docs wants you to log in: run `toolkit mcp login {site.url}`" in problems[0]
@@ -107,15 +107,15 @@ def test_an_expired_token_is_renewed_without_the_user(site, logins):
 
 
 def test_a_token_that_no_longer_counts_is_renewed(site, logins):
-    """Also if it should not have expired yet."""
+    """This holds also if it should not have expired yet."""
     log_in_at(site, logins)
     site.valid.clear()
     assert call(site, logins)[0].text == "ada"
     assert site.grants == ["authorization_code", "refresh_token"]
 
 
-def test_a_login_that_was_taken_back_has_to_be_made_again(site, logins):
-    """Neither token counts, so the user is needed."""
+def test_a_revoked_login_has_to_be_made_again(site, logins):
+    """Neither token counts any more, so the user is needed."""
     log_in_at(site, logins)
     site.valid.clear()
     site.renewable.clear()
@@ -154,8 +154,7 @@ def test_a_server_that_is_left_out_comes_back_after_a_login(site, logins):
     asyncio.run(main())
 
 
-def test_a_user_who_says_no_keeps_the_former_login(site, logins):
-    """And the reason is told."""
+def test_a_refused_login_keeps_the_former_login(site, logins):
     log_in_at(site, logins)
     before = logins.get(site.url)
     site.valid.clear()
@@ -193,14 +192,12 @@ def test_a_stray_request_does_not_end_a_login(site, logins):
     assert logins.get(site.url)["tokens"]["access_token"] in site.valid
 
 
-def test_a_login_that_takes_too_long_ends(site, logins):
-    """With the time that it had."""
+def test_a_login_that_takes_too_long_is_an_error_with_its_time(site, logins):
     with pytest.raises(LoginError, match=r"no login came back within 0.01 s"):
         log_in_at(site, logins, lambda url: None, seconds=0.01)
 
 
-def test_a_server_that_cannot_be_reached_is_named(logins):
-    """As it was written."""
+def test_the_error_names_a_server_that_cannot_be_reached(logins):
     with pytest.raises(LoginError, match=r"http://127\.0\.0\.1:9/mcp cannot be asked for a login"):
         asyncio.run(log_in(read_server("docs", "http://127.0.0.1:9/mcp"), logins, show=print))
 
@@ -214,15 +211,14 @@ def test_a_server_without_oauth_says_where_a_token_is_written(logins, status, sa
         asyncio.run(log_in(server, logins, show=print))
 
 
-def test_a_port_that_is_taken_is_named(site, logins):
-    """With the remedy."""
+def test_the_error_names_a_taken_port_and_the_remedy(site, logins):
     port = int(site.base.rpartition(":")[2])
     with pytest.raises(LoginError, match=f"port {port} cannot be listened on: .*; give another"):
         log_in_at(site, logins, port=port)
 
 
-def test_a_client_that_was_registered_by_hand_is_used(site, logins):
-    """No other one is registered."""
+def test_a_login_uses_a_client_that_was_registered_by_hand(site, logins):
+    """No other client is registered."""
     log_in_at(site, logins, client_id="mine")
     assert logins.get(site.url)["client"]["client_id"] == "mine"
 
@@ -235,8 +231,7 @@ def test_a_client_that_was_registered_by_hand_is_used(site, logins):
         ('{"version": 1, "logins": []}', "`logins` is not an object"),
     ],
 )
-def test_a_damaged_file_is_refused_and_kept(logins, text, says):
-    """Nothing is written over it."""
+def test_a_damaged_login_file_is_refused_and_not_overwritten(logins, text, says):
     logins.path.parent.mkdir(mode=0o700)
     logins.path.write_text(text)
     logins.path.chmod(0o600)
@@ -297,7 +292,7 @@ def test_the_advice_names_where_the_credentials_come_from(options, place, status
 
 @pytest.mark.parametrize("token", ["secret\ntoken", "secret\x00token", "secret\u200btoken", "secret token", ""])
 def test_a_token_that_no_header_can_hold_is_refused_and_not_shown(site, logins, token):
-    """Neither at the login nor when it is renewed."""
+    """This holds for a login and for a renewal."""
     site.token = token
     with pytest.raises(LoginError, match="characters that a header cannot have") as caught:
         log_in_at(site, logins)
@@ -330,7 +325,7 @@ def test_an_answer_without_a_token_is_not_shown(site, logins, token):
     "value", ["Bearer secret\n", "Bearer secret\r\nX: y", "Bearer s\xe9cret", " secret", "\x00secret"]
 )
 def test_an_illegal_header_is_refused_and_not_shown(value):
-    """The message names the header."""
+    """The message names the header and hides its value."""
     with pytest.raises(DefinitionError, match="'Authorization' has characters that HTTP does not allow") as caught:
         read_server("docs", RemoteServer("https://docs.example/mcp", headers={"Authorization": value}))
     assert "cret" not in str(caught.value)

@@ -90,7 +90,7 @@ def test_a_denied_change_is_not_kept():
 
 
 @pytest.mark.long
-def test_a_change_that_a_person_cannot_see_is_told():
+def test_a_change_of_invisible_characters_is_reported():
     """Hidden characters are removed from the text that is shown, and still make another definition."""
     pins = Pins()
     buy(shop()[0], pins)
@@ -112,7 +112,7 @@ def test_pins_outlast_the_program(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 9, "pins": {}}', '{"version": 1, "pins": {"a": 1}}'])
-def test_a_file_that_is_no_file_of_pins_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_file_of_pins_is_refused(tmp_path, content):
     """The message names the file and the remedy."""
     path = tmp_path / "pins.json"
     path.touch(mode=0o600)
@@ -132,8 +132,8 @@ def test_a_file_that_others_can_write_is_refused(tmp_path):
         Pins(path)
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path):
-    """A definition that cannot be kept is an error, because the next change would not be noticed."""
+def test_a_file_of_pins_that_cannot_be_written_is_an_error(tmp_path):
+    """Otherwise the next change would not be noticed."""
     pins = Pins(tmp_path / "folder" / "pins.json")
     (tmp_path / "folder").write_text("x", encoding="utf-8")
 

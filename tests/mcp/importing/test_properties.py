@@ -34,7 +34,7 @@ def test_a_legal_name_is_legal(server, name):
 
 
 @given(st.lists(st.tuples(SERVERS, st.text(max_size=20) | ASCII), max_size=30))
-def test_no_two_tools_get_names_that_look_alike(claims):
+def test_no_two_tools_get_names_that_look_the_same(claims):
     """Each name belongs to one tool of one server, in any order of the claims."""
     book = NameBook()
     holders = {}

@@ -95,15 +95,13 @@ def test_a_key_of_another_program_is_named(write):
         ('"' + "x" * 1_000_001 + '"', "larger than 262,144 bytes"),
     ],
 )
-def test_a_file_of_another_form_is_refused(write, text, says):
-    """The message names the file."""
+def test_a_malformed_server_file_is_refused_with_its_name(write, text, says):
     with pytest.raises(ServerFileError, match="mcp.json") as raised:
         read_server_file(write(text))
     assert says in str(raised.value)
 
 
-def test_a_missing_file_is_named(tmp_path):
-    """With the reason."""
+def test_the_error_names_a_missing_file(tmp_path):
     with pytest.raises(ServerFileError, match=r"none\.json cannot be read: there is no such file"):
         Servers.from_config(tmp_path / "none.json")
 
@@ -127,7 +125,7 @@ def test_a_file_of_a_project_starts_nothing_before_it_is_trusted(write):
     assert "s3cret" not in message
 
 
-def test_what_stands_for_the_program_is_shown_too(write, monkeypatch):
+def test_the_description_shows_the_value_of_a_variable_in_the_command(write, monkeypatch):
     """The text of the file alone would not say what runs."""
     monkeypatch.setenv("EDITOR", "/opt/evil")
     file = read_server_file(write({"a": {"command": "${EDITOR:-vi}", "args": ["${EDITOR}"]}}))
@@ -178,8 +176,7 @@ def test_a_file_of_the_user_needs_no_trust(write):
         Servers.from_config(link)
 
 
-def test_a_trust_file_that_others_can_write_trusts_nothing(write):
-    """Not even after a yes."""
+def test_a_trust_file_that_others_can_write_is_refused_even_after_a_yes(write):
     path = write({"a": {"command": "x"}})
     Servers.from_config(path, confirm=lambda text: True)
     os.chmod(Trust().path, 0o666)

@@ -82,7 +82,7 @@ async def test_every_other_answer_denies_the_call(dispatcher, store, runs, mode,
         {"remember": "everything"},
     ],
 )
-async def test_an_answer_that_does_not_fit_the_form_is_no_approval(dispatcher, runs, mode, content):
+async def test_an_answer_that_does_not_fit_the_form_is_not_an_approval(dispatcher, runs, mode, content):
     """The person is asked again, and only the form's own yes lets the call run."""
     person = Person(types.ElicitResult(action="accept", content=content), NO)
     async with connected(dispatcher, mode, person) as client:

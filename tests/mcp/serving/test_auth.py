@@ -101,8 +101,7 @@ async def test_the_page_about_the_server_needs_no_token(catalog, path, verb):
     assert response.headers["access-control-allow-origin"] == "*"
 
 
-async def test_a_server_without_an_issuer_has_no_such_page(catalog):
-    """Its tokens come from elsewhere."""
+async def test_a_server_without_an_issuer_has_no_metadata_page(catalog):
     app = http_app(Dispatcher(catalog), auth=Auth.token("a-token-that-is-long-enough"))
     url = "http://127.0.0.1/.well-known/oauth-protected-resource/mcp"
     assert (await send(app, "x", token=None, url=url, verb="GET")).status_code == 404
@@ -271,15 +270,13 @@ async def test_prompts_need_a_scope_too(catalog):
 
 
 @pytest.mark.parametrize("answer", [5, ["ada"], ("ada", "read"), ("ada", [], []), (5, [])])
-async def test_a_function_that_returns_something_else_is_a_mistake(answer):
-    """The server refuses every request."""
+async def test_a_function_that_returns_no_user_and_no_none_raises_a_type_error(answer):
     with pytest.raises(TypeError, match="returns a name, a tuple of a name and a list of scopes, or None"):
         await Auth(lambda token: answer).find_user("Bearer x")
 
 
 @pytest.mark.parametrize("answer", [None, "", (None, []), ("", ["read"])])
-async def test_a_function_that_finds_no_user_refuses_the_request(catalog, answer):
-    """The token does not count."""
+async def test_a_request_is_refused_if_the_function_finds_no_user(catalog, answer):
     assert (await send(http_app(Dispatcher(catalog), auth=lambda token: answer), "tools/list")).status_code == 401
 
 

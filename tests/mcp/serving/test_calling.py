@@ -104,8 +104,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol_with_a_suggestion(dis
     assert caught.value.code == -32602
 
 
-async def test_wrong_arguments_are_a_result_that_the_model_can_correct(dispatcher, mode):
-    """The model sees every problem."""
+async def test_the_result_of_a_call_with_wrong_arguments_lists_every_problem(dispatcher, mode):
     async with connected(dispatcher, mode) as client:
         result = await client.call_tool("add", {"a": "x"})
     assert result.is_error
@@ -114,7 +113,7 @@ async def test_wrong_arguments_are_a_result_that_the_model_can_correct(dispatche
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-async def test_a_number_that_is_no_json_is_refused(dispatcher, mode, value):
+async def test_a_number_that_is_not_json_is_refused(dispatcher, mode, value):
     """NaN never reaches a tool, even if it is no text when it arrives."""
     async with connected(dispatcher, mode) as client:
         result = await client.call_tool("add", {"a": value, "b": 1})

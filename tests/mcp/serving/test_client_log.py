@@ -97,7 +97,7 @@ async def test_a_client_that_does_not_ask_gets_no_log(catalog, mode):
     assert await call(catalog, mode, "log", None) == []
 
 
-async def test_a_server_sends_no_logs_unless_it_is_told_to(catalog):
+async def test_a_server_sends_no_logs_by_default(catalog):
     """What tools log may be meant for the operator of the server only."""
     assert await call(catalog, NEW, "log", "debug", sends_logs=False) == []
     async with connected(Dispatcher(catalog), OLD) as connection:

@@ -68,7 +68,7 @@ async def test_a_client_without_roots_leaves_the_folders_of_the_server():
     assert result.structured_content == {"result": [HERE]}
 
 
-async def test_an_asker_of_the_server_is_not_taken_for_a_model():
+async def test_an_asker_of_the_server_is_not_mistaken_for_a_model():
     """It could be a person, who would be asked to write what a model should."""
     requests = []
 
@@ -83,7 +83,7 @@ async def test_an_asker_of_the_server_is_not_taken_for_a_model():
     assert [request for request in requests if request.questions] == []
 
 
-async def test_a_picture_is_no_text_for_a_tool():
+async def test_a_picture_is_not_a_text_answer_for_a_tool():
     """The answer of the client cannot be used, so it is asked again, and the call is denied in the end."""
     requests = []
 

@@ -78,7 +78,7 @@ async def test_a_state_for_other_arguments_or_another_tool_is_refused(dispatcher
     assert runs == [(5, "bob")]
 
 
-async def test_arguments_that_are_no_json_have_no_state(dispatcher, runs):
+async def test_arguments_that_are_not_json_have_no_state(dispatcher, runs):
     """NaN has no canonical form, so no state can be about it."""
     async with connected(dispatcher, NEW, Person(NO)) as client:
         state = await ask(client)
@@ -98,8 +98,7 @@ async def test_an_answer_is_used_once(dispatcher, runs):
     assert runs == [(5, "bob")]
 
 
-async def test_of_answers_that_come_at_once_one_counts(dispatcher, runs):
-    """Twenty copies of one answer run the call once."""
+async def test_only_one_of_twenty_simultaneous_answers_counts(dispatcher, runs):
     async with connected(dispatcher, NEW, Person(NO)) as client:
         state = await ask(client)
         answers = [call_once(client, "pay", {"amount": 5}, responses={"approval": YES}, state=state) for _ in range(20)]

@@ -148,7 +148,7 @@ async def test_the_rules_hold_for_prompts(mode):
             await client.get_prompt("change")
 
 
-async def test_a_state_of_a_tool_is_no_state_of_a_prompt():
+async def test_a_state_of_a_tool_is_not_a_state_of_a_prompt():
     """A question of a tool cannot be answered by a prompt of the same name, also if both have the same key."""
     tools = Catalog()
 
@@ -180,8 +180,7 @@ async def test_choices_are_completed(mode):
     assert none.completion.values == unknown.completion.values == []
 
 
-async def test_changes_of_the_prompts_are_told():
-    """A client is told when a prompt is added."""
+async def test_clients_receive_changes_of_the_prompts():
     prompts, announced = build_prompts(), anyio.Event()
 
     async def note(message):

@@ -130,7 +130,7 @@ async def test_a_foreign_host_or_origin_is_refused(dispatcher, calls, headers, s
         "[localhost]",
     ],
 )
-async def test_only_a_plain_name_of_this_machine_is_a_host(dispatcher, calls, host):
+async def test_a_host_header_that_names_more_than_this_machine_is_refused(dispatcher, calls, host):
     """A header that names this machine and something else is read in two ways."""
     assert (await post(http_app(dispatcher), Host=host)).status_code == 421
     assert calls == []
@@ -177,19 +177,20 @@ async def test_a_page_of_an_allowed_origin_may_use_the_server_in_a_browser(dispa
     assert len(calls) == 1
 
 
-async def test_other_pages_and_programs_get_no_permission(dispatcher):
-    """Neither a page of another origin nor a request without an origin gets a header about origins."""
-
-    def start():
-        return http_app(dispatcher, origins=["https://chat.example"])
-
-    for response, status in [
-        (await ask_for_permission(start(), "https://evil.example"), 403),
-        (await ask_for_permission(start(), "https://chat.example.evil.example"), 403),
-        (await post(start(), origin="https://evil.example"), 403),
-        (await post(start()), 200),
-    ]:
-        assert (response.status_code, list_permissions(response)) == (status, {})
+@pytest.mark.parametrize(
+    ("send", "status"),
+    [
+        (lambda app: ask_for_permission(app, "https://evil.example"), 403),
+        (lambda app: ask_for_permission(app, "https://chat.example.evil.example"), 403),
+        (lambda app: post(app, origin="https://evil.example"), 403),
+        (lambda app: post(app), 200),
+    ],
+    ids=["preflight of another origin", "preflight of a longer name", "post of another origin", "post without origin"],
+)
+async def test_other_pages_and_programs_get_no_permission(dispatcher, send, status):
+    """A page of another origin and a request without an origin get no header about origins."""
+    response = await send(http_app(dispatcher, origins=["https://chat.example"]))
+    assert (response.status_code, list_permissions(response)) == (status, {})
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN])
@@ -271,8 +272,7 @@ def test_wrong_options_are_refused(dispatcher, options, problem):
         http_app(dispatcher, **options)
 
 
-def test_a_server_wants_a_dispatcher():
-    """A catalog has no policies."""
+def test_a_catalog_in_place_of_a_dispatcher_is_refused():
     with pytest.raises(TypeError, match=r"write Dispatcher\(catalog\)"):
         http_app(Catalog())
 

@@ -175,7 +175,6 @@ async def test_a_token_without_a_key_id_is_signed_with_the_only_key():
     ],
 )
 async def test_the_description_of_another_issuer_is_not_used(caplog, change):
-    """The log names the issuer."""
     async with serving() as server:
         issuer = server.url
         description = {"issuer": issuer, "jwks_uri": f"{server.url}keys", **change}
@@ -189,8 +188,8 @@ async def test_the_description_of_another_issuer_is_not_used(caplog, change):
 
 
 @pytest.mark.parametrize("script", [[], [answer(404)]], ids=["RFC 8414", "OpenID Connect"])
-async def test_the_description_of_an_issuer_names_its_keys(script):
-    """At one of two addresses."""
+async def test_the_keys_of_an_issuer_are_found_by_its_description(script):
+    """The description is at one of two addresses."""
     async with serving() as server:
         description = {"issuer": server.url, "jwks_uri": f"{server.url}keys"}
         server.script = [*script, answer(200, json.dumps(description)), page(RSA)]

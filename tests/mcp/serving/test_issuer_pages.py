@@ -60,7 +60,7 @@ async def test_a_page_that_cannot_be_used_refuses_the_token_for_now(caplog, beha
         "",
     ],
 )
-async def test_an_issuer_on_the_web_names_no_page_inside(url):
+async def test_an_issuer_on_the_web_cannot_name_a_page_of_the_internal_network(url):
     """No request is sent."""
     reached = []
     transport = httpx2.MockTransport(lambda request: reached.append(request) or httpx2.Response(200, json={}))
@@ -70,7 +70,7 @@ async def test_an_issuer_on_the_web_names_no_page_inside(url):
 
 
 async def test_an_issuer_may_have_its_pages_at_another_host_of_the_web():
-    """Large providers do."""
+    """Large providers do so."""
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"host": request.url.host}))
     pages = IssuerPages("https://login.example", transport=transport)
     assert await pages.fetch("https://keys.example/keys") == {"host": "keys.example"}

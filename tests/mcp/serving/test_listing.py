@@ -83,8 +83,8 @@ async def test_facts_are_annotations_or_in_meta(mode):
 
 @pytest.mark.anyio
 @both_revisions
-async def test_what_the_rules_never_allow_is_not_listed(mode):
-    """A tool that every call of would be denied is not shown, and a call of it is denied."""
+async def test_a_tool_that_the_rules_always_deny_is_not_listed(mode):
+    """A call of the tool is denied."""
     catalog = build_catalog(2)
     dispatcher = Dispatcher(catalog, permissions=Permissions("default", ["deny tool_1"]))
     async with connected(dispatcher, mode) as client:

@@ -121,7 +121,7 @@ async def test_a_session_that_is_lost_in_a_restart_is_a_404(tmp_path):
 
 
 @pytest.mark.parametrize("stateless", [[], ["--stateless"]], ids=["sessions", "stateless"])
-async def test_a_process_that_is_told_to_stop_finishes_its_calls(tmp_path, stateless):
+async def test_a_process_that_gets_a_stop_signal_finishes_its_calls(tmp_path, stateless):
     """Its streams of news end, so that it stops as soon as the last call has ended."""
     async with serving(tmp_path, *stateless, "--drain", "60") as server:
         async with Client(f"{server.address}/mcp", mode=OLD) as client:

@@ -64,8 +64,8 @@ async def call_old(method, uri):
         return await method(uri)
 
 
-async def test_a_connection_is_told_of_the_resources_that_it_subscribed_to(changes):
-    """Changes of others are not its concern, and neither are any after it has unsubscribed."""
+async def test_a_connection_gets_news_only_of_the_resources_that_it_subscribed_to(changes):
+    """No news comes after the client has unsubscribed."""
     news = News()
     async with connect(changes, OLD, message_handler=news) as client:
         await call_old(client.subscribe_resource, "memo://today")
@@ -81,7 +81,7 @@ async def test_a_connection_is_told_of_the_resources_that_it_subscribed_to(chang
         assert news.is_empty
 
 
-async def test_a_listener_of_the_newer_revision_is_told(changes):
+async def test_a_client_of_the_newer_revision_receives_changes_of_its_resources(changes):
     """It names the resources when it begins to listen."""
     async with connect(changes, NEW) as client, client.listen(resource_subscriptions=["memo://today"]) as subscription:
         changes.announce("memo://days/monday")
@@ -100,8 +100,7 @@ async def test_a_connection_that_has_ended_is_forgotten(changes):
     changes.announce("memo://today")  # there is no server any more that could tell it
 
 
-async def test_a_resource_that_does_not_exist_cannot_be_subscribed_to(changes):
-    """The error names it."""
+async def test_subscribing_to_an_unknown_resource_is_an_error(changes):
     async with connect(changes, OLD) as client:
         with pytest.raises(MCPError, match="there is no resource memo://nothing"):
             await call_old(client.subscribe_resource, "memo://nothing")

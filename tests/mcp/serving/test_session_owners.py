@@ -169,8 +169,8 @@ async def test_no_message_in_the_newer_revision_touches_a_session(way, message):
 @pytest.mark.parametrize("way", SENDERS)
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS", "PATCH"])
 @pytest.mark.parametrize("more", [(), [(b"last-event-id", b"1")]], ids=["", "resumed"])
-async def test_no_other_verb_of_another_user_touches_a_session(way, method, more):
-    """Neither its stream, nor its end, nor the events that were missed."""
+async def test_another_user_cannot_read_or_end_a_session(way, method, more):
+    """This holds for its stream, its end, and the events that were missed."""
     async with two_users(way) as users:
         status, _ = await users.send("bob", method=method, session=users.session, more=more)
         assert status == 404
@@ -193,7 +193,7 @@ async def test_a_request_with_two_session_ids_is_refused(way, message, is_own_fi
 
 
 async def test_the_owner_may_end_the_session():
-    """After that its id is not known any more, and nothing of it is kept."""
+    """Its id is unknown afterwards, and no part of it is kept."""
     async with two_users("token") as users:
         assert (await users.send("ada", method="DELETE", session=users.session))[0] == 200
         assert (await users.send("ada", {"id": 3, "method": "ping"}, session=users.session))[0] == 404

@@ -115,7 +115,7 @@ async def test_garbage_is_answered_and_the_server_goes_on(catalog, line, code):
     assert "tools" in answers[2]["result"]
 
 
-async def test_text_that_is_no_utf8_is_refused(catalog):
+async def test_text_that_is_not_utf8_is_refused(catalog):
     """Bytes that are no text cannot be a message."""
     output = io.BytesIO()
     await serve_lines(build_server(Dispatcher(catalog)), io.BytesIO(b"\xff\xfe\n\n"), output)

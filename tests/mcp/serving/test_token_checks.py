@@ -139,7 +139,7 @@ async def test_a_token_with_wrong_claims_does_not_count(issuer, caplog, claims, 
     ids=["none", "hs256", "longer", "altered", "shorter", "letters", "accents", "huge"],
 )
 async def test_an_altered_token_does_not_count(issuer, change, reason):
-    """Neither without a signature, nor with the public key as if it were a secret."""
+    """A token without a signature does not count, and neither does one signed with the public key as a secret."""
     auth = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     refusal = await check(auth, change(sign(issuer.issuer)))
     assert (refusal.status, refusal.word) == (401, "invalid_token")
@@ -166,7 +166,7 @@ async def test_a_weak_key_does_not_count(issuer):
 
 
 async def test_clocks_may_differ_by_the_leeway(issuer):
-    """By 30 s unless the program says something else."""
+    """The leeway is 30 s by default."""
     token = sign(issuer.issuer, exp=_now(-10))
     usual = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     strict = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE, leeway_seconds=0)
@@ -202,8 +202,8 @@ def introspect(issuer, **options):
     return Auth.introspect(f"{issuer.issuer}/introspect", **options)
 
 
-async def test_the_authorization_server_knows_the_user_of_a_token(issuer):
-    """It is asked with the password of the server, and once for the next 30 s."""
+async def test_the_authorization_server_is_asked_for_the_user_of_a_token(issuer):
+    """The request has the password of the server, and the answer counts for 30 s."""
     issuer.answers["t-1"] = {"active": True, "sub": "ada", "scope": "read", "aud": [AUDIENCE]}
     auth = introspect(issuer)
     assert await check(auth, "t-1") == await check(auth, "t-1") == ("ada", {"read"})
@@ -234,7 +234,7 @@ async def test_a_token_that_the_authorization_server_refuses_does_not_count(issu
 
 
 async def test_an_answer_counts_until_the_token_expires(issuer):
-    """And no longer than the time for answers."""
+    """It does not count longer than the time for answers."""
     times = [1000.0]
     tokens = IntrospectedTokens(
         *(IssuerPages(issuer.issuer), f"{issuer.issuer}/introspect", ("tools", "secret"), [], "sub", 30.0),
@@ -248,13 +248,13 @@ async def test_an_answer_counts_until_the_token_expires(issuer):
         assert len(issuer.requests) == count, time_now
 
 
-async def test_an_introspection_page_that_fails_refuses_for_now():
+async def test_a_failure_of_the_introspection_page_is_a_503():
     """The client keeps its token."""
     auth = Auth.introspect("http://127.0.0.1:1/x", client_id="a", client_secret="b", audience=None)
     assert (await check(auth, "t-1")).status == 503
 
 
-def test_the_text_of_a_check_shows_no_password(issuer):
-    """Texts of objects are logged."""
+def test_the_repr_of_a_token_check_shows_no_password(issuer):
+    """The repr may get into a log."""
     assert "a secret" not in repr(introspect(issuer)._find_user)
     assert "a+secret" not in repr(introspect(issuer)._find_user)

@@ -199,7 +199,7 @@ async def test_a_tool_that_may_run_in_the_background_is_a_task(bench):
         assert following.states == []
 
 
-async def test_a_task_tells_its_state(bench):
+async def test_a_task_reports_its_state(bench):
     """The last report of the tool is its message, and times are those of the protocol."""
     bench.may_end.clear()
     opened, _ = with_tasks(bench)

@@ -110,7 +110,7 @@ async def test_a_call_with_questions_is_answered_form_by_form(shop, store, ran):
     assert ran == [("tea", "M", 2)]
 
 
-async def test_only_a_token_of_the_user_who_made_the_call_answers_it(shop, store, ran):
+async def test_only_the_user_who_made_a_call_can_answer_its_page(shop, store, ran):
     """The model knows the address of the page, and has no token."""
     app = http_app(Dispatcher(shop, approvals=Approvals(store)), key=KEY, stateless=True, auth=Auth.token(TOKENS))
     async with opened(app) as client:

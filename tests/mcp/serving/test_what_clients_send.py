@@ -44,8 +44,8 @@ steps = st.lists(
 
 
 @given(steps)
-def test_what_runs_is_what_a_person_approved(steps):
-    """Calls, answers to any question with any arguments, answers again, answers without a question, altered states."""
+def test_only_calls_that_a_person_approved_run(steps):
+    """The steps are calls, answers with any arguments, repeated answers, answers without a question, and altered states."""
     asyncio.run(play(steps))
 
 

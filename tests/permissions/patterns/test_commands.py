@@ -42,8 +42,8 @@ from toolkit.permissions.patterns.commands import CommandPattern, commands_allow
         (":*", "anything at all", True),
     ],
 )
-def test_words_are_compared(pattern, text, expected):
-    """However they are quoted and spaced; both for allow and for deny."""
+def test_commands_are_compared_word_by_word(pattern, text, expected):
+    """Quotes and spaces do not matter for allow and deny rules."""
     assert commands_allowed(text, [pattern]) is expected
     assert commands_concerned(text, pattern) is expected
 
@@ -63,8 +63,7 @@ def test_words_are_compared(pattern, text, expected):
         ("# only words", False),
     ],
 )
-def test_every_simple_command_has_to_be_allowed(text, expected):
-    """By one pattern or another."""
+def test_every_simple_command_has_to_be_allowed_by_some_pattern(text, expected):
     assert commands_allowed(text, ["git status:*", "git diff:*", "npm test"]) is expected
 
 
@@ -105,8 +104,8 @@ ADDED = [
 
 
 @pytest.mark.parametrize("added", ADDED)
-def test_what_is_not_known_is_not_allowed(added):
-    """Redirection, assignment, substitution, what the shell would still expand, what cannot be parsed."""
+def test_a_command_with_parts_that_cannot_be_judged_is_not_allowed(added):
+    """The parts are redirections, assignments, substitutions, expansions of the shell, and syntax errors."""
     assert not commands_allowed(added.format("git status"), ["git status:*"])
     assert commands_allowed("git status", ["git status:*"])
 
@@ -160,8 +159,8 @@ def test_a_command_matches_the_pattern_made_of_its_words(words):
         ("find . -exec rm {} \\;", ["find:*", "xargs rm:*"], False),
     ],
 )
-def test_what_a_wrapper_runs_has_to_be_allowed_too(text, patterns, expected):
-    """By a pattern of its own, or because the pattern spells it out."""
+def test_a_command_that_a_wrapper_runs_has_to_be_allowed_too(text, patterns, expected):
+    """A pattern for that command allows it, or a pattern that has the wrapper with the command."""
     assert commands_allowed(text, patterns) is expected
 
 
@@ -310,8 +309,7 @@ def test_a_deny_does_not_hold_for_what_cannot_be_it(pattern, text):
         ("  :*", "missing"),
     ],
 )
-def test_a_mistake_in_a_pattern_is_refused(pattern, message):
-    """With the remedy."""
+def test_a_malformed_pattern_is_refused_with_the_remedy(pattern, message):
     with pytest.raises(ValueError, match=message):
         CommandPattern.read(pattern)
 
@@ -417,12 +415,12 @@ def test_a_deny_leaves_other_programs_alone_where_an_option_chooses_one(line):
 
 
 @pytest.mark.parametrize("line", ["rsync -av rm host:b", "tar -czf a.tar rm", "tar -I zstd -xf rm.tar", "git grep rm"])
-def test_a_file_with_the_name_of_a_denied_program_is_no_program(line):
+def test_a_file_with_the_name_of_a_denied_program_is_not_a_program(line):
     assert not commands_concerned(line, "rm:*")
 
 
-def test_without_the_grammar_nothing_is_allowed_and_all_is_denied():
-    """The extra is missing: what cannot be parsed is not allowed, and is denied."""
+def test_every_command_is_denied_if_the_grammar_is_missing():
+    """A command that cannot be parsed matches every deny rule and no allow rule."""
     code = (
         "import sys; sys.modules['tree_sitter'] = sys.modules['tree_sitter_bash'] = None\n"
         "from toolkit.permissions.patterns.commands import commands_allowed, commands_concerned\n"

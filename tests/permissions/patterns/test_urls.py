@@ -84,7 +84,7 @@ from toolkit.permissions.patterns.urls import UrlPattern
         ("https://a.org/x?q=*", "https://a.org/x?r=1&q=1", False),
     ],
 )
-def test_each_part_is_compared_on_its_own(pattern, url, expected):
+def test_each_part_of_a_url_is_compared_separately(pattern, url, expected):
     """Allow and deny rules compare in the same way."""
     read = UrlPattern.read(pattern)
     assert read.allows(url) is expected
@@ -171,12 +171,11 @@ def test_a_deny_is_wider(pattern, url):
         "https://a.org/" + "x" * 9000,
     ],
 )
-def test_what_could_be_read_in_two_ways_cannot_be_compared(url):
-    """Not even with the widest pattern; a rule makes a no of it, or a deny."""
-    read = UrlPattern.read("*://**:*/**")
-    for compare in (read.allows, read.concerns):
-        with pytest.raises(ValueError):
-            compare(url)
+@pytest.mark.parametrize("compare", [UrlPattern.allows, UrlPattern.concerns])
+def test_an_ambiguous_url_cannot_be_compared(url, compare):
+    """Not even the widest pattern matches. An allow rule takes the error for no match, and a deny rule for a match."""
+    with pytest.raises(ValueError):
+        compare(UrlPattern.read("*://**:*/**"), url)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +204,7 @@ def test_what_could_be_read_in_two_ways_cannot_be_compared(url):
         ("https://stra\u00dfe.de/**", "ASCII form"),
     ],
 )
-def test_a_mistake_in_a_pattern_is_refused(pattern, message):
-    """With the remedy."""
+def test_a_malformed_pattern_is_refused_with_the_remedy(pattern, message):
     with pytest.raises(ValueError, match=message):
         UrlPattern.read(pattern)
 
@@ -222,7 +220,7 @@ _PIECES = st.sampled_from(
     | st.lists(_PIECES, max_size=8).map(lambda x: "https://a.org/" + "".join(x))
 )
 def test_an_allowed_address_leads_to_the_allowed_host(url):
-    """As the standard library reads it, and into the folder that was named."""
+    """The standard library reads the same host, and the path is in the named folder."""
     read = UrlPattern.read("https://a.org/api/**")
     with contextlib.suppress(ValueError):
         if read.allows(url):

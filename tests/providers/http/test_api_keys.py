@@ -40,8 +40,8 @@ def test_a_key_of_no_length_does_not_mask_everything():
 
 
 @pytest.mark.parametrize("bad", ["", "  ", "two words", "line\nend", "schlüssel", "tab\tbed"])
-def test_what_no_header_can_hold_is_refused_without_being_shown(bad):
-    """The libraries below would show it in their own errors."""
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(bad):
+    """The libraries below would show it in their errors."""
     with pytest.raises(ProviderError, match="copy the key again") as refused:
         ApiKey(bad, source="TEST_KEY")
     assert "TEST_KEY" in str(refused.value)
@@ -54,8 +54,7 @@ def test_a_key_is_a_text():
         ApiKey(b"x")
 
 
-def test_blanks_around_a_key_are_nothing_to_it():
-    """They come from copying."""
+def test_blanks_around_a_key_are_removed():
     assert ApiKey(" abc \n").reveal() == "abc"
 
 

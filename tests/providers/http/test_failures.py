@@ -95,8 +95,8 @@ def test_a_refusal_says_why(status, body, why):
         (409, anthropic("conflict_error", "busy")),
     ],
 )
-def test_what_passes_is_transient(status, body):
-    """With the wait that was asked for."""
+def test_a_failure_that_may_pass_is_transient(status, body):
+    """It has the wait that the provider asked for."""
     failure = classify_failure(status, read_error_facts(body), SENT, wait=7.0)
     assert isinstance(failure, Transient)
     assert failure.retry_after_seconds == 7.0
@@ -105,8 +105,7 @@ def test_what_passes_is_transient(status, body):
 
 
 @pytest.mark.parametrize(("status", "should_retry", "kind"), [(500, False, ProviderFailure), (400, True, Transient)])
-def test_the_provider_knows_best_whether_to_try_again(status, should_retry, kind):
-    """Some say so in a header."""
+def test_the_header_of_a_provider_decides_whether_to_try_again(status, should_retry, kind):
     failure = classify_failure(status, read_error_facts(None), SENT, should_retry=should_retry)
     assert isinstance(failure, kind)
     assert getattr(failure, "why", "unavailable") == "unavailable"
@@ -156,8 +155,8 @@ def test_a_refused_schema_names_the_tool(message, param, tool):
     assert "leave it out" in str(failure)
 
 
-def test_what_is_said_of_a_key_is_not_repeated():
-    """It may be a part of it."""
+def test_the_text_of_a_provider_about_a_key_is_not_repeated():
+    """It may hold a part of the key."""
     failure = classify_failure(401, read_error_facts(openai("invalid_api_key", "Incorrect key: sk-abc")), SENT)
     assert "sk-abc" not in str(failure)
     assert "TEST_KEY" in str(failure)

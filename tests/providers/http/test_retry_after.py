@@ -50,7 +50,6 @@ def test_a_wait_is_found_where_the_provider_says_it(headers, body, seconds):
     assert find_retry_wait(headers, body, now=lambda: NOW) == seconds
 
 
-def test_a_time_that_has_passed_asks_for_no_wait():
-    """Clocks differ."""
+def test_a_reset_time_in_the_past_asks_for_no_wait():
     headers = {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": LATER}
     assert find_retry_wait(headers, now=lambda: NOW + 99) == 0.0

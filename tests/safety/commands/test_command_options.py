@@ -47,7 +47,7 @@ def test_the_list_of_manuals_names_every_program_of_the_tables():
         ("tar -cvf x.tar y", "-f", True),
     ],
 )
-def test_letters_of_a_glued_value_are_no_options(line, option, is_there):
+def test_letters_of_a_glued_value_are_not_options(line, option, is_there):
     """A short option that takes a value ends its cluster, if the program is one whose manual was read for that."""
     assert args_of(line).has(option) is is_there
 
@@ -68,7 +68,7 @@ def test_letters_of_a_glued_value_are_no_options(line, option, is_there):
         ("bun test --reporter junit", "--reporter-outfile", False),
     ],
 )
-def test_an_option_of_the_manual_is_no_abbreviation(line, option, is_there):
+def test_an_option_of_the_manual_is_not_an_abbreviation(line, option, is_there):
     """`curl --proxy` is an option of its own, and not the beginning of `--proxy-key`."""
     arguments = args_of(line)
     assert arguments.has(option) is is_there
@@ -107,8 +107,8 @@ def test_a_question_for_help_does_nothing_else(line, asks):
         ("wget https://example.com/x.zip; sh y.sh", None),
     ],
 )
-def test_what_a_list_or_a_server_names_may_be_what_runs(line, word):
-    """After a download whose names only a list or the server says, any file that runs may be one of them."""
+def test_a_file_that_runs_after_a_download_by_a_list_may_be_a_downloaded_one(line, word):
+    """Only the list or the server knows the names of the downloaded files."""
     finding = check_command(line)
     assert (finding.word if finding else None) == word
 

@@ -80,5 +80,5 @@ def test_no_long_word_takes_long(unit):
         "helm repo add x https://y",
     ],
 )
-def test_what_anyone_may_have_published_asks(line):
+def test_running_a_package_that_anyone_may_have_published_asks(line):
     assert check_command(line).word == "ask"

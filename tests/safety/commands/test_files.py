@@ -77,8 +77,7 @@ def word_for(checks: SafetyChecks, command: str) -> str | None:
     return next((finding.word for finding in checks.judge([Command(command)])), None)
 
 
-def test_what_the_user_adds_and_lifts_holds_for_commands(tmp_path):
-    """`protected` and `unprotected` change the one list."""
+def test_protected_and_unprotected_files_apply_to_commands(tmp_path):
     (tmp_path / "data").mkdir()
     plain = SafetyChecks([tmp_path])
     checks = SafetyChecks([tmp_path], protected=["*.sqlite", tmp_path / "data"], unprotected=[".gitlab-ci.yml"])
@@ -190,7 +189,7 @@ def test_a_glob_that_says_nothing_is_no_alarm(command):
     assert check_command(command) is None
 
 
-def test_with_dotglob_a_star_is_every_secret():
+def test_a_star_matches_every_secret_with_dotglob():
     """After `shopt -s dotglob` the shell puts `.env` among the names."""
     assert check_command("shopt -s dotglob; cat *") is not None
 
@@ -245,8 +244,7 @@ def test_a_glob_aims_at_a_name_by_its_letters(glob, pattern, meets):
     assert may_overlap(glob, pattern, must_be_specific=True) is meets
 
 
-def test_what_is_a_glob():
-    """Only `*`, `?` and brackets are expanded."""
+def test_only_a_text_with_a_star_or_question_mark_or_brackets_is_a_glob():
     assert [is_glob(text) for text in ("a*", "a?", "[a]", "a", "{a,b}")] == [True, True, True, False, False]
 
 
@@ -302,8 +300,7 @@ def test_a_long_line_in_many_folders_is_judged_in_a_moment():
     assert time.process_time() - started < 5
 
 
-def test_braces_that_stand_for_too_many_names_ask():
-    """The same for names."""
+def test_a_brace_expansion_with_too_many_names_asks():
     verdict = check_command("cat " + "{a,b}" * 20)
     assert verdict is not None
     assert "more names than can be looked at" in verdict.reason

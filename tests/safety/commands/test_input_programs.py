@@ -136,7 +136,7 @@ def test_reading_from_another_machine_is_a_connection(line):
         "javac A.java && java A",
     ],
 )
-def test_what_is_no_download_or_no_command_runs(line):
+def test_a_line_without_a_download_or_a_command_from_input_runs(line):
     assert check_command(line) is None
 
 

@@ -74,8 +74,7 @@ def test_a_text_that_another_language_or_program_writes_is_run(line):
         "python3 -m cProfile -s time app.py",
     ],
 )
-def test_a_file_that_is_only_read_is_not_run(line):
-    """As data is."""
+def test_a_file_that_is_only_read_as_data_is_harmless(line):
     assert check_command(line) is None
 
 

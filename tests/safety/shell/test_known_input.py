@@ -27,7 +27,7 @@ from toolkit.safety.shell.parser import parse_script
         ("x", None),
     ],
 )
-def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
+def test_the_input_of_a_command_is_known_only_if_the_text_has_it(text, expected):
     """Escapes, formats and files are not guessed."""
     source = find_known_input(parse_script(text).commands[-1])
     assert (source.text if source else None) == expected
@@ -64,8 +64,7 @@ def test_a_here_document_is_read_as_the_command_behind_it_reads_it(text, expecte
 
 
 @pytest.mark.parametrize("text", ["echo a | x 3<<E\nb\nE", "echo a | x {fd}<<E\nb\nE", "echo a | x 3< b"])
-def test_another_descriptor_is_not_the_standard_input(text):
-    """The pipe still is."""
+def test_redirecting_another_descriptor_leaves_the_pipe_as_input(text):
     command = next(command for command in parse_script(text).commands if command.name == "x")
     source = find_known_input(command)
     assert source is not None

@@ -47,14 +47,14 @@ def test_a_command_behind_odd_signs_does_not_hide_from_a_deny_rule(line):
         ("a=1 {fd}>/dev/null make", ("make",), {"a": "1"}),
     ],
 )
-def test_a_variable_behind_a_word_of_the_shell_is_no_command(line, words, variables):
+def test_a_variable_behind_a_word_of_the_shell_is_not_a_command(line, words, variables):
     """The command is listed by its own name, with the variables set for it."""
     command = parse_script(line).commands[-1]
     assert command.words == words
     assert {assignment.name: assignment.value for assignment in command.assignments} == variables
 
 
-def test_a_descriptor_with_a_name_is_no_word():
+def test_a_descriptor_with_a_name_is_not_a_word():
     """`{lock}` before a redirection names a variable, and `exec` gets no words."""
     assert parse_script("exec {lock}>/tmp/lock").commands[0].words == ("exec",)
 
@@ -89,7 +89,7 @@ def spans(line: str) -> list[list[str]]:
         ("a | time b=1 c", [["a"], ["time", "b=1", "c"]]),
     ],
 )
-def test_words_and_commands_are_told_apart_as_bash_does(line, expected):
+def test_words_and_commands_are_distinguished_as_bash_does(line, expected):
     """By the rules for words and for reserved words alone."""
     assert spans(line) == sorted(expected)
 
@@ -112,8 +112,8 @@ def test_words_and_commands_are_told_apart_as_bash_does(line, expected):
     ]
     + ["a=(;)", "a=([b c]=d)", "[[ a =~ (b c) ]]", "[[ a", "case a in b c) d;; esac", "for 1 in a; do b; done", "fi"],
 )
-def test_what_is_rare_or_broken_is_refused(line):
-    """Rather than read in a way that bash may not share."""
+def test_a_rare_or_broken_construct_is_refused(line):
+    """The outline might read it in another way than bash."""
     with pytest.raises(CannotParse):
         read_outline(line)
 

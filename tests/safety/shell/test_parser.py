@@ -176,8 +176,8 @@ def test_words_behind_redirections_are_the_commands(text, expected):
     assert parse_script(text).commands[-1].words == expected
 
 
-def test_how_a_command_was_reached_is_told():
-    """From the outside in."""
+def test_a_command_has_the_commands_and_functions_around_it():
+    """The outermost comes first."""
     script = parse_script("sudo sh -c 'echo $(id)'; f() { ls; }")
     assert [(command.name, command.nesting) for command in script.commands] == [
         ("sudo", ()),
@@ -205,8 +205,8 @@ def test_how_a_command_was_reached_is_told():
         ("a $(b) | c", "c", ["a"]),
     ],
 )
-def test_who_feeds_a_command_is_told(text, name, feeding):
-    """Through pipes, into compounds and wrappers."""
+def test_a_command_has_the_commands_that_feed_it(text, name, feeding):
+    """They feed it through pipes, into compounds and into wrappers."""
     (command,) = [candidate for candidate in parse_script(text).commands if candidate.name == name]
     assert [feeder.name for feeder in command.fed_by] == feeding
     assert (command.pipe_source.name if command.pipe_source else None) == (feeding[-1] if feeding else None)
@@ -235,8 +235,10 @@ def test_who_feeds_a_command_is_told(text, name, feeding):
         ("ls '$x'", False, False, False),
     ],
 )
-def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitution):
-    """Anywhere in the text, and in what it gives to shells."""
+def test_a_script_says_whether_it_has_redirections_assignments_and_substitutions(
+    text, redirection, assignment, substitution
+):
+    """They may be anywhere in the text, and in the texts that it gives to shells."""
     script = parse_script(text)
     assert (script.has_redirection, script.has_assignment, script.has_substitution) == (
         redirection,
@@ -260,8 +262,8 @@ def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitut
         ("a <<< x", [("<<<", "x", True, False)]),
     ],
 )
-def test_redirections_are_told(text, expected):
-    """Their operator, their target, whether it is known, whether a file is written."""
+def test_redirections_are_listed(text, expected):
+    """Each has its operator, its target, whether that is known, and whether a file is written."""
     redirections = parse_script(text).redirections
     assert [
         (redirection.operator, redirection.target, redirection.is_literal, redirection.writes)
@@ -283,15 +285,15 @@ def test_redirections_are_told(text, expected):
         ("declare -x y=2", [("y", "2", True)]),
     ],
 )
-def test_assignments_are_told(text, expected):
-    """With their value, and whether it is known."""
+def test_assignments_are_listed(text, expected):
+    """Each has its value, and whether it is known."""
     assert [
         (assignment.name, assignment.value, assignment.is_literal) for assignment in parse_script(text).assignments
     ] == expected
 
 
-def test_functions_and_endless_loops_are_told():
-    """For those who look for fork bombs."""
+def test_functions_and_endless_loops_are_listed():
+    """The check for fork bombs needs them."""
     assert parse_script("f() { a; }; function g { b; }; echo `h() { c; }`").functions == ("f", "g", "h")
     assert parse_script("while true; do a & done").spawns_in_loop
     assert parse_script("echo `while true; do a & done`").spawns_in_loop

@@ -61,8 +61,7 @@ from toolkit.safety.shell.words import read_word
     ],
     ids=lambda text: ascii(text[:20]),
 )
-def test_what_is_broken_or_too_much_is_refused(text):
-    """It is never taken for harmless."""
+def test_a_broken_or_oversized_text_is_refused(text):
     with pytest.raises(CannotParse):
         parse_script(text)
 
@@ -110,8 +109,8 @@ def test_what_is_broken_or_too_much_is_refused(text):
         pytest.param("exec 3<>/dev/tcp/x/1", id="reading and writing at once"),
     ],
 )  # fmt: skip
-def test_where_the_grammar_and_bash_disagree_nothing_is_guessed(text):
-    """Each of these hides a command from a reader that trusts the grammar."""
+def test_a_text_that_the_grammar_reads_differently_from_bash_is_refused(text):
+    """Each such text hides a command from a reader that trusts the grammar."""
     with pytest.raises(CannotParse):
         parse_script(text)
 
@@ -188,8 +187,7 @@ def test_a_tree_that_leaves_something_out_is_refused(place):
         StatementReader("aa", lambda *_: None).read(odd("program", "aa", **place), ())
 
 
-def test_a_message_says_what_is_wrong():
-    """Short, and with the place."""
+def test_the_error_says_why_a_text_cannot_be_parsed():
     with pytest.raises(CannotParse, match="U\\+0000, which cannot be seen"):
         parse_script("a\0")
     assert "run pip install '.[shell]' in a checkout of toolkit" in str(MissingShellParser())
@@ -210,8 +208,7 @@ def test_any_text_is_read_or_refused(text):
     assert set(script.top) <= set(script.commands)
 
 
-def test_many_threads_read_at_once():
-    """The parser is not shared."""
+def test_many_threads_can_parse_at_once():
     texts = [f"echo {number} $(a | b) > x" for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
         assert [script.commands[-1].words[1] for script in pool.map(parse_script, texts)] == [

@@ -193,7 +193,7 @@ def test_inner_braces_do_not_hide_a_word(line, word):
     ],
 )
 def test_no_allow_rule_covers_a_word_with_braces(line):
-    """It may become an option."""
+    """The word may become an option."""
     name = line.split(" {")[0]
     assert not commands_allowed(line, [f"{name}:*"])
 

@@ -78,8 +78,8 @@ def words(text: str) -> list[tuple[str, ...]]:
         ("sudo env nice sh -c \"sh -c 'rm x'\"", ("rm", "x")),
     ],
 )
-def test_what_a_wrapper_runs_is_listed(text, inner):
-    """Behind its options, and in the texts that it gives to a shell."""
+def test_the_command_that_a_wrapper_runs_is_listed(text, inner):
+    """It stands behind the options of the wrapper, or in a text that the wrapper gives to a shell."""
     assert inner in words(text)
 
 
@@ -93,6 +93,5 @@ def test_behind_an_unknown_option_every_start_is_listed(text):
     "text",
     ["sudo", "xargs", "env", "bash", "bash x.sh", "eval", "trap - EXIT", "find . -exec", "uv sync", "git log", "python x.py -m y", "$x rm y", "tmux ls", "docker ps", "source x"],
 )  # fmt: skip
-def test_a_wrapper_with_nothing_inside_stands_alone(text):
-    """No command is made up."""
+def test_a_wrapper_without_a_command_is_listed_alone(text):
     assert len(words(text)) == 1

@@ -130,8 +130,8 @@ def test_options_in_every_spelling_do_not_hide_a_command(line):
         "flock out -c $'rm\\x00x'",
     ],
 )
-def test_what_cannot_be_told_is_refused(line):
-    """A command that comes from elsewhere, or a change of the rules, is not guessed at."""
+def test_a_line_with_an_unknown_command_or_a_change_of_parsing_is_refused(line):
+    """A command that comes from elsewhere is not guessed."""
     with pytest.raises(CannotParse):
         parse_script(line)
 

@@ -61,22 +61,20 @@ KEEPING = {
 
 
 @pytest.mark.parametrize("act", LOSING.values(), ids=LOSING)
-def test_what_takes_a_covered_name_is_told(covers, tmp_path, act):
-    """By its path."""
+def test_replacing_a_covered_name_is_noticed_with_its_path(covers, tmp_path, act):
     act(tmp_path)
     assert covers.find_replaced_path() in {str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc")}
 
 
 @pytest.mark.parametrize("act", KEEPING.values(), ids=KEEPING)
-def test_what_leaves_the_cover_where_it_is_is_not_told(covers, tmp_path, act):
+def test_a_change_that_leaves_the_cover_in_place_is_not_reported(covers, tmp_path, act):
     """The command sees no more than before."""
     act(tmp_path)
     assert covers.find_replaced_path() is None
     assert covers.find_replaced_path() is None
 
 
-def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
-    """If what it holds has a covered name."""
+def test_a_folder_with_a_covered_name_that_replaces_another_is_noticed(covers, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / ".env").write_text("secret")
     (tmp_path / "app").rename(tmp_path / "old")
@@ -84,7 +82,7 @@ def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
     assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
-def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
+def test_a_folder_that_is_created_again_is_watched_too(covers, tmp_path):
     """What is put into it later takes the name as well."""
     (tmp_path / "app").rename(tmp_path / "old")
     (tmp_path / "app").mkdir()
@@ -93,8 +91,7 @@ def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
     assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
-def test_the_system_tells_by_itself(tmp_path):
-    """There is something to read as soon as something happened, and not before."""
+def test_the_watch_is_readable_as_soon_as_a_name_changes(tmp_path):
     covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)])
     assert covers.fileno() >= 0
     assert select.select([covers], [], [], 0)[0] == []
@@ -126,8 +123,8 @@ print(NameWatch([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).fileno() >= 0)
     ("missing", "mode", "message"),
     [("nothing", 0o755, "True"), ("a right", 0o711, "False"), ("descriptors", 0o755, "False")],
 )
-def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, message):
-    """It has no descriptor left, or a folder is not ours to read."""
+def test_the_watch_says_why_the_system_cannot_notify(missing, mode, message):
+    """The system has no descriptor left, or a folder is not readable."""
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
@@ -166,8 +163,8 @@ def test_more_events_than_the_system_keeps_are_no_loss(tmp_path):
     covers.close()
 
 
-def test_what_is_above_the_workspace_is_not_watched(tmp_path):
-    """The command is given the folder itself, also if another takes its name."""
+def test_a_rename_of_the_workspace_itself_is_not_reported(tmp_path):
+    """The command has the folder itself, also if another one takes its name."""
     root = tmp_path / "root"
     root.mkdir()
     covers = NameWatch([str(root)], [str(root)])
@@ -177,7 +174,7 @@ def test_what_is_above_the_workspace_is_not_watched(tmp_path):
     covers.close()
 
 
-def test_what_was_not_there_is_known(tmp_path):
+def test_a_missing_file_is_not_present(tmp_path):
     """It cannot be covered."""
     (tmp_path / "there").touch()
     covers = NameWatch([str(tmp_path / "there"), str(tmp_path / "gone" / "file")], [str(tmp_path)])
@@ -191,7 +188,7 @@ STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away"
 
 @settings(max_examples=limit_examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
-def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory):
+def test_another_file_under_a_covered_name_is_always_noticed(steps, way, tmp_path_factory):
     """After any steps: if the name leads to another file in the end, that was noticed."""
     root = tmp_path_factory.mktemp("root")
     secret = root / "app" / ".env"

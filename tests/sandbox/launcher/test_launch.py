@@ -65,22 +65,21 @@ def test_the_exit_code_is_a_shells(script, code):
         ({"argv": ["/bin/true"], "limits": {"CPU": "many"}}, "cannot limit /bin/true"),
     ],
 )
-def test_what_cannot_be_set_up_does_not_run(launch, message):
-    """It is reported, with the step that failed."""
+def test_a_command_does_not_run_if_its_setup_fails(launch, message):
+    """The report names the step that failed."""
     report, done = outcome(launch)
     assert report["exit_code"] == done.returncode == 125
     assert report["failure"].startswith(message)
 
 
-def test_without_a_pipe_the_failure_goes_to_standard_error():
-    """For those who only look at the exit code."""
+def test_a_failure_without_a_report_pipe_goes_to_standard_error():
     done = subprocess.run(launcher_command({"argv": ["/nowhere"]}), capture_output=True, text=True, check=False)
     assert done.returncode == 125
     assert done.stderr.startswith("toolkit: cannot run /nowhere")
 
 
-def test_what_is_left_running_is_ended_and_counted():
-    """Also what has left the group and the session."""
+def test_processes_left_running_are_ended_and_counted():
+    """A process that has left the group and the session counts, too."""
     report, done = outcome(shell("setsid sleep 71.31 & sleep 71.31 & echo $!"))
     assert report == {"exit_code": 0, "processes_left": 2}
     assert running("71.31") == []
@@ -104,7 +103,7 @@ def test_a_daemon_is_ended_and_counted():
     assert running("71.41") == []
 
 
-def test_orphans_that_end_are_no_zombies():
+def test_orphans_that_end_are_not_zombies():
     """They become ours, so we bury them."""
     script = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &); done; echo ready; read go"
     with subprocess.Popen(
@@ -143,8 +142,7 @@ def test_a_signal_ends_everything(number):
     assert running("72.41") == []
 
 
-def test_what_ignores_the_polite_signal_is_killed():
-    """After its grace."""
+def test_a_process_that_ignores_sigterm_is_killed_after_its_grace_period():
     script = "trap '' TERM; echo ready; while :; do sleep 73.51; done"
     with subprocess.Popen(
         launcher_command(shell(script, grace_seconds=0.2)), stdout=subprocess.PIPE, text=True
@@ -244,8 +242,8 @@ def test_a_request_without_an_address_is_not_rechecked():
     assert done.stdout == "ran\n"
 
 
-def test_nothing_runs_if_the_starter_does_not_answer():
-    """It is not known what has to be hidden."""
+def test_a_command_does_not_run_if_the_starter_does_not_answer():
+    """The files that have to be hidden are not known then."""
     report, done = outcome(
         {
             "argv": ["/bin/echo", "ran"],
@@ -266,8 +264,8 @@ input()
 """
 
 
-def test_only_the_starter_is_believed():
-    """Another process that answers could have anything shown."""
+def test_an_answer_of_another_process_than_the_starter_is_refused():
+    """Another process could have any file shown."""
     argv = [sys.executable, "-c", ANOTHER]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         name = other.stdout.readline().strip()

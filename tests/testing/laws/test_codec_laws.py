@@ -53,8 +53,8 @@ def _only(tool):
     return catalog
 
 
-def test_codecs_that_raise_are_told():
-    """An `encode` that cannot write what `decode` read."""
+def test_a_codec_that_raises_breaks_a_law():
+    """An example is an `encode` that cannot write what `decode` read."""
 
     def write(value):
         raise OSError("no ink")
@@ -67,7 +67,7 @@ def test_codecs_that_raise_are_told():
         check_tool(note, examples=5)
 
 
-def test_what_its_codec_writes_is_held_against_the_output_schema():
+def test_the_output_of_a_codec_is_checked_against_the_output_schema():
     """A codec that writes what its schema does not allow breaks the promise to the reader of the result."""
 
     @tool(read_only=True, catalog=None)

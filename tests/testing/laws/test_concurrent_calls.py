@@ -436,7 +436,7 @@ def test_the_examples_of_a_tool_are_tried():
 
 
 @pytest.mark.parametrize("law", ["concurrent", "declared-failures"])
-def test_calls_that_all_answer_alike_are_told(law):
+def test_a_note_says_that_all_calls_gave_the_same_answer(law):
     notes = []
     spec = Tool.described(plant_lookup(), read_only=True)
     assert broken_laws(Catalog(spec), laws=[law], examples=20, on_note=notes.append) == []

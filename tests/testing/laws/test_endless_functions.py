@@ -107,8 +107,8 @@ def test_a_function_that_cannot_be_ended_is_reported():
     assert ended.wait(10)
 
 
-def test_what_waits_is_left_behind():
-    """It uses nothing up, and the check does not wait for it."""
+def test_a_check_does_not_wait_for_a_tool_that_waits_for_ever():
+    """Such a tool uses no processor time."""
     never = threading.Event()
 
     @tool(read_only=True, catalog=None)

@@ -44,8 +44,8 @@ def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations)
     assert (violation.rule, violation.explanation) == ("declared-failures", "")
 
 
-def test_two_tools_that_look_alike_may_be_a_known_violation():
-    """By either law about several tools, at the tool that the violation names."""
+def test_a_similarity_of_two_tools_may_be_a_known_violation():
+    """This holds for both laws about several tools, at the tool that the violation names."""
     catalog = Catalog()
 
     @catalog.tool

@@ -55,8 +55,8 @@ def test_a_broken_law_is_caught_and_named(findings, name, rule):
 
 
 @pytest.mark.long
-def test_nothing_else_is_found_in_the_broken_catalog(findings):
-    """Every finding is one that was meant; what is destructive or reaches outside has not been run."""
+def test_every_finding_in_the_broken_catalog_is_intended(findings):
+    """Destructive tools and those that reach outside have not run."""
     unexpected = [violation for violation in findings if (violation.tool, violation.rule) not in broken.LAWS]
     assert unexpected == []
 
@@ -72,7 +72,7 @@ def test_the_smallest_arguments_are_shown():
 
 
 def test_the_same_seed_finds_the_same():
-    """And another one may find it elsewhere."""
+    """Another one may find it elsewhere."""
     catalog = broken.laws.filtered(lambda candidate: candidate.name in ("divide_cake", "whisper_secret"))
     assert broken_laws(catalog, seed=7, examples=10) == broken_laws(catalog, seed=7, examples=10)
 
@@ -114,7 +114,7 @@ def ask_library(word: str) -> str:
     raise LibraryError(f"no {word}")
 
 
-def test_an_exception_that_is_declared_is_no_bug():
+def test_an_exception_that_is_declared_is_not_a_bug():
     """By the rules of a dispatcher; what the rules do not name still counts."""
     tool = Tool.described(ask_library, read_only=True)
     with pytest.raises(
@@ -134,8 +134,8 @@ def test_long_arguments_are_cut_where_they_are_shown():
     assert len(violation.to_json()["arguments"]["text"]) == 5_000
 
 
-def test_nothing_is_run_that_changes_things_unless_it_is_named():
-    """Not a tool that says nothing of itself, not a destructive one, not one that needs approval."""
+def test_a_tool_that_may_change_something_runs_only_if_it_is_named():
+    """Such a tool states no fact, is destructive, or needs approval."""
     ran = []
     catalog = Catalog()
 
@@ -231,7 +231,7 @@ def test_resources_are_given():
         check_tool(stock, examples=5)
 
 
-def test_a_fault_that_comes_and_goes_is_told():
+def test_a_fault_that_comes_and_goes_is_reported():
     """What fails only sometimes cannot be made smaller, but it was seen."""
     turns = itertools.count()
 
@@ -251,8 +251,8 @@ def test_a_fault_that_comes_and_goes_is_told():
     [ToolResult("done"), TextPart("a"), [TextPart("a"), 1], {"a": (1, {2})}, None],
     ids=["result", "part", "parts", "containers", "nothing"],
 )
-def test_what_can_be_sent_is_fine(value):
-    """Results and parts a tool made itself, and everything with a JSON form."""
+def test_a_result_with_a_json_form_keeps_the_laws(value):
+    """Results and parts that a tool built are allowed, too."""
 
     @tool(read_only=True, catalog=None)
     def give():
@@ -262,8 +262,8 @@ def test_what_can_be_sent_is_fine(value):
     check_tool(give, examples=3)
 
 
-def test_what_waits_for_a_name_is_told():
-    """A tool whose annotation names nothing that exists has no schema to hold anything against."""
+def test_an_annotation_with_an_unknown_name_breaks_a_law():
+    """The tool has no schema that could be checked."""
 
     def later(place: Nowhere) -> None:  # noqa: F821 -- that is the fault
         """Take what is not there."""
@@ -273,8 +273,8 @@ def test_what_waits_for_a_name_is_told():
     assert "Nowhere" in violation.message
 
 
-def test_what_goes_on_in_the_log_is_not_told_twice(caplog):
-    """A tool that raises is a finding; its traceback is not logged as well."""
+def test_a_finding_is_not_logged_as_well(caplog):
+    """The traceback of a tool that raises is part of the finding."""
     with caplog.at_level(logging.DEBUG, logger="toolkit"), pytest.raises(LawsBroken):
         check_tool(broken.laws["divide_cake"], examples=3)
     assert caplog.records == []
@@ -337,7 +337,7 @@ def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
     assert (violation.rule, violation.arguments) == ("declared-failures", {"day": "9999-12-31"})
 
 
-def test_a_parameter_about_which_nothing_is_said_is_not_described():
+def test_a_parameter_without_a_description_is_reported():
     """`true` for a schema says nothing; a definition's own description counts."""
     schema = {
         "type": "object",
@@ -383,8 +383,8 @@ def test_streams_are_watched():
     assert (violation.rule, violation.arguments) == ("ends-in-time", {"forever": True})
 
 
-def test_what_comes_back_may_hold_itself():
-    """A list in itself has a JSON form, of a kind, and does not keep the kit busy."""
+def test_a_result_may_contain_itself():
+    """A list in itself has a kind of JSON form, and does not keep the kit busy."""
     circle: list = []
     circle.append(circle)
 
@@ -396,8 +396,8 @@ def test_what_comes_back_may_hold_itself():
     check_tool(give, examples=3)
 
 
-def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
-    """Neither its decoding nor its running is accused as well."""
+def test_a_tool_whose_arguments_cannot_be_drawn_breaks_only_one_law():
+    """The laws about decoding and running report no violation."""
 
     @tool(read_only=True, catalog=None, validate=lambda arguments: "never")
     def never(n: Annotated[int, "A number."]) -> int:
@@ -409,7 +409,7 @@ def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
     assert [violation.rule for violation in caught.value.violations] == ["keeps-its-promise"]
 
 
-def test_a_tool_that_cancels_itself_is_told():
+def test_a_tool_that_cancels_itself_is_reported():
     """No caller had asked for the cancellation."""
 
     @tool(read_only=True, catalog=None)

@@ -35,8 +35,7 @@ def test_a_fault_is_found_and_a_rewrite_suggested(findings, name, rule):
     assert rewrite in finding.remedy
 
 
-def test_nothing_else_is_found(findings):
-    """Every finding is one that was meant."""
+def test_every_finding_is_intended(findings):
     assert [finding for finding in findings if (finding.tool, finding.rule) not in broken.LINTS] == []
 
 
@@ -95,7 +94,7 @@ def test_a_tool_that_does_two_things_is_split(name, split):
     assert split in finding.remedy
 
 
-def test_look_alikes_are_found_among_aliases():
+def test_similar_names_are_found_among_aliases():
     """A model may call a tool by any of its names."""
 
     def first() -> None:
@@ -181,8 +180,7 @@ def test_the_code_is_read_as_far_as_it_can_be_seen(described, effects):
     assert reported == effects
 
 
-def test_a_hint_that_is_long_enough_gets_no_more_words():
-    """Only the full stop goes."""
+def test_the_remedy_for_a_long_hint_only_drops_the_full_stop():
     (finding,) = lint([Tool.described(Cleaner().clean, destructive=True, search_hint="throw files away.")])
     assert finding.remedy == "search_hint='throw files away'"
 
@@ -198,8 +196,8 @@ def test_lists_in_lists_are_made_flat():
     assert finding.remedy.startswith("take `cube` as a flat list")
 
 
-def test_what_waits_for_a_name_is_left_to_the_laws():
-    """Nothing can be read from it yet."""
+def test_a_tool_with_an_unknown_name_has_no_lint_findings():
+    """Its schema is not known, and the laws report it."""
 
     def later(place: Nowhere) -> None:  # noqa: F821 -- that is the fault
         """Take what is not there."""
@@ -207,9 +205,7 @@ def test_what_waits_for_a_name_is_left_to_the_laws():
     assert lint(Catalog(later)) == []
 
 
-def test_a_large_schema_without_choices_is_shortened():
-    """The largest part is named."""
-
+def test_the_remedy_for_a_large_schema_names_its_largest_part():
     @tool(catalog=None)
     def talk(words: Annotated[str, "Say something. " * 200]) -> None:
         """Talk about something."""

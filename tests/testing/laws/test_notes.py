@@ -11,7 +11,7 @@ from toolkit.spec import Tool
 from toolkit.testing import check_catalog, check_tool
 
 
-def test_calls_that_all_fail_are_told():
+def test_a_note_says_that_all_calls_failed():
     def find_order(order: Annotated[str, "Which one."]) -> str:
         """Find an order."""
         raise ToolError(f"there is no order {order}")
@@ -32,7 +32,7 @@ def test_a_note_on_calls_that_fail_has_no_advice_for_the_model():
     assert "calls failed, such as: There is no such order, so the laws have seen little of it; give" in note
 
 
-def test_nothing_is_noted_of_a_tool_that_answers_its_examples_alike_or_has_no_parameters():
+def test_a_tool_with_examples_or_without_parameters_may_always_give_the_same_answer():
     def greet(name: Annotated[str, "Who."]) -> str:
         """Greet a person."""
         return "hello"

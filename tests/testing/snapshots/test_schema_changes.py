@@ -74,8 +74,7 @@ def check(old: dict[str, Any], new: dict[str, Any], values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(HINTS)), ids=[str(hint) for hint in HINTS])
-def test_what_one_type_takes_and_another_refuses_is_found(index):
-    """Each type beside each other one."""
+def test_a_value_that_only_one_of_two_types_accepts_is_found(index):
     values = draw(SCHEMAS[index])
     for new in SCHEMAS:
         check(SCHEMAS[index], new, values)
@@ -102,7 +101,7 @@ def test_a_schema_takes_what_it_took(schema):
     ],
 )
 def test_a_wider_type_breaks_nothing(wide, narrow):
-    """And the other way round something is found."""
+    """The other way round something is found."""
     assert find_narrowings(build_schema(narrow), build_schema(wide)) == []
     assert find_narrowings(build_schema(wide), build_schema(narrow)) != []
 
@@ -144,8 +143,8 @@ def mutate(source: random.Random, schema: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_what_a_changed_schema_refuses_is_found(seed):
-    """Schemas that no type makes: keywords are added, changed and removed at random, one after the other."""
+def test_a_value_that_a_changed_schema_refuses_is_found(seed):
+    """Keywords are added, changed and removed at random, one after the other, so the schemas are unlike those of types."""
     source = random.Random(seed)
     schema = copy.deepcopy(source.choice(SCHEMAS))
     for _ in range(4):

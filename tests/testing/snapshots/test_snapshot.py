@@ -173,13 +173,13 @@ COMPATIBLE = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_callers_is_said_in_words(name):
+def test_a_breaking_change_is_described(name):
     old, new, text = BREAKS[name]
     assert (True, text) in compare(old, new)
 
 
 @pytest.mark.parametrize("name", COMPATIBLE)
-def test_what_is_harmless_is_said_too(name):
+def test_a_compatible_change_is_described(name):
     old, new, text = COMPATIBLE[name]
     changes = compare(old, new)
     assert (False, text) in changes
@@ -187,7 +187,7 @@ def test_what_is_harmless_is_said_too(name):
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_nothing_is_said_of_a_tool_that_is_the_same(name):
+def test_an_unchanged_tool_has_no_changes(name):
     tool = BREAKS[name][0]
     assert compare(tool, tool) == []
 
@@ -225,14 +225,14 @@ def test_a_snapshot_is_compared_and_updated(tmp_path):
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"version": 9}', '{"version": 1}', '{"version": 1, "tools": {"a": {}}}']
 )
-def test_a_file_that_is_no_snapshot_is_named(tmp_path, text):
+def test_a_file_that_is_not_a_snapshot_is_named(tmp_path, text):
     path = tmp_path / "tools.json"
     path.write_text(text)
     with pytest.raises(CatalogError, match=r"cannot read the snapshot .*tools.json: .*; delete it"):
         check_snapshot(Catalog(build()), path)
 
 
-def test_the_order_of_the_tools_is_no_change():
+def test_the_order_of_the_tools_is_not_a_change():
     first, second = build(), Tool.described(print, name="other", description="Other.", schema={"type": "object"})
     snapshots = build_snapshot(Catalog(first, second)), build_snapshot(Catalog(second, first))
     assert json.dumps(snapshots[0]) == json.dumps(snapshots[1])

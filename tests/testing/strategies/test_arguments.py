@@ -469,8 +469,8 @@ def test_a_validate_that_has_to_wait_is_not_asked():
     assert least(arguments(ask)) == {"n": 0}
 
 
-def test_what_is_no_schema_is_refused():
-    """A schema is checked before anything is drawn from it; a number is neither schema nor tool."""
+def test_an_invalid_schema_is_refused():
+    """A schema is checked before a value is drawn from it. A number is not a schema and not a tool."""
     with pytest.raises(DefinitionError, match="not a valid schema"):
         arguments({"type": "text"})
     with pytest.raises(TypeError, match="expected a tool, a function or a schema, got int"):

@@ -118,8 +118,8 @@ def test_a_schema_that_accepts_nothing_is_drawn_against():
     ids=["nothing", "hardly anything"],
 )
 @pytest.mark.long
-def test_what_can_hardly_be_drawn_from_is_drawn_against(schema):
-    """A bad call needs no good one to begin with, and no health check is in its way."""
+def test_bad_arguments_are_drawn_for_a_schema_with_hardly_any_good_ones(schema):
+    """A bad call needs no good one to begin with, and no health check fails."""
 
     @settings(max_examples=60, database=None, deadline=None)
     @given(bad_arguments(schema))
@@ -160,9 +160,7 @@ def test_calls_are_of_the_tools_of_a_catalog():
 
 
 @pytest.mark.unmeasured
-def test_batches_have_ids_of_their_own():
-    """One call or several, numbered."""
-
+def test_the_calls_of_a_batch_have_numbered_ids():
     @settings(max_examples=limit_examples(40))
     @given(batches(Catalog(book, everything), max_calls=3))
     def draw(batch):
@@ -183,15 +181,14 @@ def test_an_empty_catalog_has_no_calls():
 
 @pytest.mark.unmeasured
 @given(st.data())
-def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
-    """Keys and indices down to the value."""
+def test_the_mistake_of_a_nested_value_has_its_path(data):
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}, "required": ["a"], "additionalProperties": False}  # fmt: skip
     mistake = data.draw(mistaken_arguments(schema))
     assert mistake.path[:1] in ((), ("a",), ("A",), ("unexpected",))
 
 
 @pytest.mark.long
-def test_what_jsonschema_cannot_judge_is_bad():
+def test_a_number_that_jsonschema_cannot_judge_is_a_bad_argument():
     """A number beyond every float, divided by one, is never accepted."""
     schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}
     smallest = least(mistaken_arguments(schema), lambda mistake: mistake.description == "very large")

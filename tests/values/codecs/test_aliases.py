@@ -222,7 +222,7 @@ class Silent:
         ("date.nothing", "cannot be evaluated"),
     ],
 )
-def test_what_cannot_be_described_is_refused(hint, words):
+def test_a_hint_that_cannot_be_described_is_refused(hint, words):
     """The author learns which tool, which parameter, why, and what to write instead."""
     with pytest.raises(DefinitionError, match=words) as caught:
         described_here(hint)

@@ -297,7 +297,7 @@ def test_examples_are_shown():
 
 
 @pytest.mark.parametrize("hint", [Annotated[str, Field(pattern="(")], list[Annotated[str, Field(pattern="*")]]])
-def test_a_pattern_that_is_none_is_refused(hint):
+def test_an_invalid_pattern_is_refused(hint):
     """A mistake in a pattern shows where it was made."""
     with pytest.raises(DefinitionError, match=r"parameter `value`: .*not a regular expression"):
         tool_for(hint)

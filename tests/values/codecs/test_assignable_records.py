@@ -114,11 +114,11 @@ class Given:
         (Given, {"a": 1}),
     ],
 )
-def test_what_a_class_does_when_it_is_made_is_done(cls: type, expected: Any):
+def test_the_constructor_of_a_class_runs(cls: type, expected: Any):
     assert vars(decode(cls, {"a": 1})) == expected
 
 
-def test_a_subclass_without_a_constructor_of_its_own():
+def test_a_subclass_with_a_generated_constructor_is_decoded():
     """`dataclass` writes one, which does not call the constructor of the base."""
     assert vars(decode(Child, {"a": 1})) == {"a": 1}
 

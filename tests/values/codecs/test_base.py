@@ -28,8 +28,8 @@ def test_a_codec_is_a_value():
         ({}, set()),
     ],
 )
-def test_a_codec_knows_its_json_types(schema, kinds):
-    """As far as its schema says them plainly."""
+def test_a_codec_has_the_json_types_of_its_schema(schema, kinds):
+    """This holds as far as the schema states them."""
     assert Codec(schema=schema, decode=str, encode=str).kinds == kinds
 
 
@@ -44,5 +44,4 @@ def test_a_refusal_reads_as_a_sentence():
     [(int, "int"), (list[int], "list[int]"), (Optional[int], "Optional[int]"), (abc.Callable, "Callable")],
 )
 def test_a_hint_is_named_as_its_author_wrote_it(hint, name):
-    """Near enough for a message."""
     assert type_name(hint) == name

@@ -299,7 +299,7 @@ def test_a_flag_takes_the_sums_that_its_class_takes(values, kind, boundary, vali
                 tool.check({"value": number}, validation=validation)
 
 
-def test_a_flag_with_an_unnamed_bit_lists_its_sums_and_tells_the_name_of_all_bits():
+def test_a_flag_with_an_unnamed_bit_lists_its_sums_and_the_names_of_its_bits():
     """`flag(2)` is a member without a name, and `flag(3)` is an error."""
     flag = enum.Flag("flag", {"A": 1, "B": 6})
     schema = schema_of(flag)

@@ -29,14 +29,11 @@ def test_deep_types_are_split_into_functions():
     assert check([value], 0) is UNSURE
 
 
-def test_a_codec_without_code_is_left_to_the_judge():
-    """No code, no answer."""
+def test_a_codec_without_generated_code_is_unsure():
     assert compile_codec(Codec(schema={}, decode=int, encode=int), "it")(5, 0) is UNSURE
 
 
-def test_what_a_constructor_raises_is_no_answer():
-    """Generated code never raises."""
-
+def test_generated_code_is_unsure_if_a_constructor_raises():
     def emit(writer: CodeWriter, value: str) -> str:
         return f"{writer.constant(int)}({value})"
 

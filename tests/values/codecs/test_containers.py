@@ -139,8 +139,7 @@ def test_items_without_equality_can_be_in_a_set(validation):
     assert sorted(marker.name for marker in received) == ["a", "b"]
 
 
-def test_sets_are_written_in_one_order():
-    """Equal sets look equal."""
+def test_equal_sets_are_written_in_the_same_order():
     assert written(set[str], {"b", "a", "c"}) == ["a", "b", "c"]
 
 
@@ -192,7 +191,7 @@ def test_abstract_containers_encode_any_container_that_fits(hint, value, form):
     assert written(hint, value) == form
 
 
-def test_a_container_is_built_anew(validation):
+def test_decoding_builds_a_new_container(validation):
     """A function may change what it was given without changing the caller's arguments."""
     form = [[1], [2]]
     received = read(list[list[int]], form, validation)

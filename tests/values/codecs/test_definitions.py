@@ -55,21 +55,19 @@ class Company:
     first: Node = field(default_factory=Node)
 
 
-def test_what_is_used_once_stands_where_it_is_used():
-    """One use needs no name."""
+def test_a_schema_that_is_used_once_has_no_definition():
     assert "$defs" not in tool_for(Address).schema
     assert "$defs" not in tool_for(list[dict[str, Address]]).schema
     assert schema_of(list[Address])["items"]["properties"]["city"] == TEXT
 
 
-def test_what_is_used_twice_has_a_definition():
-    """A long schema is not written twice."""
+def test_a_long_schema_that_is_used_twice_has_a_definition():
     schema = tool_for(Person).schema
     assert list(schema["$defs"]) == ["Address"]
     assert schema["properties"]["value"]["properties"]["home"] == {"$ref": "#/$defs/Address"}
 
 
-def test_what_is_short_is_written_twice():
+def test_a_short_schema_that_is_used_twice_has_no_definition():
     """A reference would be no shorter."""
     assert "$defs" not in tool_for(tuple[Short, Short]).schema
 
@@ -133,7 +131,7 @@ def test_namesakes_are_numbered():
     assert list(schema["$defs"]["Address_2"]["properties"]) == ["number", "street", "postal_code"]
 
 
-def test_names_of_properties_and_data_are_no_keywords():
+def test_names_of_properties_and_data_are_not_keywords():
     """A property called `$ref`, and a default that looks like a reference, stay as they are."""
     schema = {
         "type": "object",

@@ -128,6 +128,6 @@ def test_another_encode_function_replaces_the_code():
     assert compile_encode(codec, "it")("a", 0) == "A"
 
 
-def test_what_an_own_function_returns_is_checked():
+def test_the_output_of_a_users_encode_function_is_checked():
     assert compile_encode(Codec(schema={}, decode=int, encode=lambda value: {value}), "it")(1, 0) is UNSURE
     assert compile_encode(Codec(schema={}, decode=int, encode=lambda value: [value]), "it")(1, 0) == [1]

@@ -247,7 +247,7 @@ def test_other_objects_do_not_encode(hint, value):
         (str | Shout, "HEY", "HEY"),
     ],
 )
-def test_foreign_types_are_told_apart_in_unions(hint, value, form, validation):
+def test_foreign_types_are_distinguished_in_unions(hint, value, form, validation):
     """Their schemas decide which member a value was meant for."""
     there_and_back(hint, value, form, validation)
     there_and_back(list[hint | None], [None, value], [None, form], validation)
@@ -280,7 +280,7 @@ def namesakes():
     return first, Node
 
 
-def test_namesakes_have_definitions_of_their_own(validation):
+def test_types_with_the_same_name_have_different_definitions(validation):
     """A definition's name is free or gets a number; references follow."""
     first, second = namesakes()
     hint = tuple[first, second]
@@ -344,7 +344,7 @@ class Dog(BaseModel):
     born: date | None = None
 
 
-def test_models_are_told_apart_by_their_tag():
+def test_models_are_distinguished_by_their_tag():
     """The problems of the model that was meant are reported, at their own place."""
 
     def adopt(pet: Cat | Dog) -> None:

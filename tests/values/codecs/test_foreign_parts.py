@@ -134,7 +134,7 @@ def test_the_function_gets_the_record_that_was_validated():
     assert bind(make(Model), {"theAmount": 5}).seen == ["validated"]
 
 
-def test_a_field_that_the_constructor_does_not_take_is_no_argument():
+def test_a_field_that_the_constructor_does_not_take_is_not_an_argument():
     """It is computed, so a model cannot send it."""
     assert list(make(Checked).schema["properties"]) == ["amount", "words"]
     with pytest.raises(BadArgs, match="^computed: unknown key"):

@@ -135,8 +135,7 @@ def test_a_bare_generic_recursive_record_contains_itself(cls):
     ],
     ids=str,
 )
-def test_generic_records_go_there_and_back(hint, value, form, validation):
-    """With and without brackets."""
+def test_generic_records_are_decoded_and_encoded(hint, value, form, validation):
     there_and_back(hint, value, form, validation)
 
 
@@ -152,8 +151,8 @@ def test_generic_records_go_there_and_back(hint, value, form, validation):
     ],
     ids=str,
 )
-def test_what_the_variables_say_is_checked(hint, form, place, validation):
-    """Bounds, constraints and defaults count where nothing stands in brackets."""
+def test_bounds_and_constraints_and_defaults_of_type_variables_count(hint, form, place, validation):
+    """They count where no types stand in brackets."""
     assert problem(hint, form, validation).startswith(place)
 
 

@@ -156,7 +156,7 @@ def test_keys_that_collapse_are_refused(hint, form, validation):
 
 
 @pytest.mark.parametrize("key", [tuple[int, int], list[str], int | str, str | None, Literal["1", 1], None])
-def test_a_key_that_is_no_text_is_refused(key):
+def test_a_key_that_is_not_text_is_refused(key):
     """What an object's keys cannot say is refused with what to write instead."""
     with pytest.raises(DefinitionError, match="keys of a JSON object are text; use str"):
         tool_for(dict[key, int])

@@ -217,13 +217,13 @@ async def test_a_name_is_refused_where_repairs_are_off(hint, sent):
     ],
     ids=lambda value: str(value)[:30],
 )
-async def test_what_names_no_member_is_refused(hint, sent):
+async def test_a_value_that_names_no_member_is_refused(hint, sent):
     """A repair never guesses."""
     result = await dispatch_to(hint).call("probe", {"value": sent})
     assert result.kind == "bad_args"
 
 
-async def test_a_member_called_none_is_not_taken_for_null():
+async def test_a_member_called_none_is_not_mistaken_for_null():
     """An optional parameter is left out for null, not for a name."""
     result = await dispatch_to(Shade, default=Shade.PALE).call("probe", {"value": "none"})
     assert (result.text, list(result.repairs)) == ("<Shade.NONE: 3>", ['value: took the name "none" as 3'])

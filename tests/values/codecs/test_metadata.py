@@ -342,8 +342,8 @@ def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(va
         (PydanticCustomError("dark", "too dark for {who}", {"who": "us"}), "value.x[0]: too dark for us"),
     ],
 )
-def test_what_a_validator_raises_is_told_with_its_place(error, message, validation):
-    """The message is the author's own, after the path, as with every other check."""
+def test_an_error_of_a_validator_is_reported_with_its_place(error, message, validation):
+    """The message of the author stands after the path."""
 
     def check(text):
         raise error
@@ -352,8 +352,7 @@ def test_what_a_validator_raises_is_told_with_its_place(error, message, validati
     assert problem(record, {"x": ["a"]}, validation) == message
 
 
-def test_a_wrong_type_is_told_before_a_validator_runs(validation):
-    """A validator sees only what the schema accepts."""
+def test_a_validator_does_not_run_on_a_wrong_type(validation):
     values = []
     hint = Annotated[int, BeforeValidator(lambda value: values.append(value) or value)]
     assert problem(hint, "1", validation) == 'value: expected an integer, got "1"'
@@ -452,7 +451,7 @@ def test_a_hidden_member_of_a_union_is_a_default_and_cannot_be_sent(validation):
     assert read(int | SkipJsonSchema[None], 3, validation) == 3
 
 
-def test_a_validator_works_with_a_codec_of_ones_own(validation, own_forms):
+def test_a_validator_works_with_a_users_codec(validation, own_forms):
     """A function validator runs around any codec; what only pydantic can read is refused beside one."""
     register_codec(Box, schema={"type": "integer"}, decode=Box, encode=lambda box: box.size)
 
@@ -485,8 +484,7 @@ def test_a_check_runs_on_keys(key, good, decoded, bad, validation):
     assert written(dict[Annotated[str, pydantic.PlainSerializer(str.upper)], int], {"a": 1}) == {"A": 1}
 
 
-def test_a_socket_is_a_path_too(tmp_path, validation, monkeypatch):
-    """`SocketPath` accepts a socket."""
+def test_socket_path_accepts_a_socket(tmp_path, validation, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the name of a socket has to be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("s")

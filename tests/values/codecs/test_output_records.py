@@ -98,8 +98,8 @@ async def call(value: Any, returns: Any = ...) -> tuple[Tool, Any]:
 
 @pytest.mark.parametrize(("cls", "value", "form"), CASES, ids=[case[0].__name__ for case in CASES])
 @pytest.mark.parametrize("wrap", [lambda item: item, lambda item: [item]], ids=["alone", "list"])
-async def test_value_text_and_output_schema_are_alike(cls, value, form, wrap):
-    """Fields with `init=False`, computed fields, constructors of their own: all three show the same."""
+async def test_value_and_text_and_output_schema_of_a_result_agree(cls, value, form, wrap):
+    """This holds for fields with `init=False`, computed fields, and constructors."""
     returns = cls if wrap(1) == 1 else list[cls]
     tool, result = await call(wrap(value), returns)
     assert (result.kind, result.value) == ("ok", wrap(form))
@@ -112,16 +112,16 @@ async def test_value_text_and_output_schema_are_alike(cls, value, form, wrap):
 
 @pytest.mark.parametrize(("cls", "value", "form"), CASES, ids=[case[0].__name__ for case in CASES])
 @pytest.mark.parametrize("wrap", [lambda item: item, lambda item: {"a": [item, {1}]}], ids=["alone", "deep"])
-async def test_without_an_annotation_the_value_is_the_same(cls, value, form, wrap):
-    """The class decides, not the annotation."""
+async def test_the_value_is_the_same_without_an_annotation(cls, value, form, wrap):
+    """The class decides."""
     _, result = await call(wrap(value))
     expected = wrap(form)
     assert result.value == (expected if expected is form else {"a": [form, [1]]})
 
 
 @pytest.mark.parametrize("cls", [Order, Attrs, Model], ids=lambda cls: cls.__name__)
-def test_as_an_argument_a_record_has_only_what_its_constructor_takes(cls):
-    """A model cannot send what is computed."""
+def test_the_schema_of_a_record_argument_has_only_the_parameters_of_its_constructor(cls):
+    """A model cannot send computed fields."""
 
     def take(value: cls) -> None:
         """Take it."""

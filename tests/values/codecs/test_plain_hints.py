@@ -79,7 +79,7 @@ def test_any_other_hint_is_not_plain(hint):
 
 @pytest.mark.usefixtures("own_forms")
 def test_a_codec_that_is_registered_later_counts():
-    """Also inside a hint that was read before."""
+    """This holds also inside a hint that was read before."""
     assert create_hint_reader().codec(list[bool]).schema["items"] == {"type": "boolean"}
     register_codec(bool, schema={"type": "string"}, decode=lambda text: text == "yes", encode=str)
     assert create_hint_reader().codec(list[bool]).schema["items"]["type"] == "string"

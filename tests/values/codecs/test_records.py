@@ -264,7 +264,7 @@ def test_wrong_objects_are_refused_where_they_are(hint, form, words, validation)
     assert words in problem(hint, form, validation)
 
 
-def test_every_problem_is_told(validation):
+def test_every_problem_is_reported(validation):
     """A model corrects a call once, not field by field."""
     message = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
     assert "value[0].point.x: expected an integer" in message
@@ -273,8 +273,7 @@ def test_every_problem_is_told(validation):
     assert "value[1].point: required, but missing" in message
 
 
-def test_every_conversion_that_fails_is_told(validation):
-    """Also what only the conversion finds is told all at once."""
+def test_every_failed_conversion_is_reported(validation):
     message = problem(list[Heir], [{"day": "a"}, {"day": "b"}], validation)
     assert "value[0].day: expected date" in message
     assert "value[1].day: expected date" in message
@@ -324,8 +323,8 @@ class Small(NamedTuple("_Small", [("x", int)])):
         (Small, {"x": 11}, "value: too big"),
     ],
 )
-def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, message, validation):
-    """A class refuses what its types cannot say, and the model reads why and where."""
+def test_an_error_of_a_constructor_is_a_problem_of_the_call(hint, form, message, validation):
+    """A class can refuse values that its types allow, and the model reads why and where."""
     assert problem(hint, form, validation) == message
 
 

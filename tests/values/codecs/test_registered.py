@@ -98,8 +98,7 @@ async def test_the_nearest_class_wins():
     assert (await call([Euro(5), Money(5)])).value == ["5 euro cents", "5c"]
 
 
-async def test_registering_again_can_take_the_subclasses_back():
-    """The last registration counts."""
+async def test_a_second_registration_can_exclude_the_subclasses():
     register_codec(Money, encode=write, subclasses=True)
     register_codec(Money, encode=write)
     assert (await call(Euro(5))).kind == "failed"
@@ -116,7 +115,7 @@ def test_an_argument_of_a_subclass_is_refused():
         Tool.of(pay)
 
 
-async def test_a_registered_class_is_not_taken_for_its_base():
+async def test_a_registered_class_is_not_mistaken_for_its_base():
     """A number that has a form of its own is not a plain number."""
     register_codec(Cents, encode=lambda cents: f"{int(cents)}c")
     assert (await call([Cents(5)])).value == ["5c"]

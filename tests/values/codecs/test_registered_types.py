@@ -53,7 +53,7 @@ def test_a_registered_type_goes_three_ways(validation):
 
 
 @pytest.mark.usefixtures("money")
-def test_a_registered_type_is_told_apart_in_unions(validation):
+def test_a_registered_type_is_recognized_in_unions(validation):
     """Its schema is narrower than any text, so it wins where it fits."""
     there_and_back(str | Money, Money("1.50", "EUR"), "1.50 EUR", validation)
     there_and_back(str | Money, "much", "much", validation)
@@ -134,7 +134,7 @@ class Pair(NamedTuple):
 
 
 def test_a_registered_codec_wins_over_what_we_know(validation, own_forms):
-    """Also for a class that could have been read, and for one of our own."""
+    """This holds also for a class that could have been read, and for one of our own."""
     register_codec(
         Pair,
         schema=TEXT,

@@ -16,7 +16,7 @@ def test_no_two_families_claim_one_hint():
     assert [origin for origin, count in claims.items() if count > 1] == []
 
 
-def test_a_reader_knows_only_its_rules():
+def test_a_hint_reader_uses_only_its_rules():
     """No table outside the reader adds rules to it."""
     assert create_hint_reader().codec(int).schema == {"type": "integer"}
     with pytest.raises(Undescribable, match="int has no JSON form"):

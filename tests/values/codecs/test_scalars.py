@@ -87,8 +87,8 @@ def test_other_scalars_are_refused(hint, form, words, validation):
 
 @pytest.mark.parametrize("hint", [int, float, str, bool, None, Any])
 @pytest.mark.parametrize("form", [float("nan"), float("inf"), "\ud800", 10**2000, b"bytes"])
-def test_what_is_not_json_is_refused(hint, form, validation):
-    """What no JSON text could say is refused for every type."""
+def test_a_value_that_is_not_json_is_refused(hint, form, validation):
+    """This holds for every type."""
     assert problem(hint, form, validation)
 
 

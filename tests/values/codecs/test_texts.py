@@ -193,7 +193,7 @@ def test_other_spellings_are_understood(hint, form, value, validation):
         (Path, 3),
     ],
 )
-def test_what_cannot_be_converted_is_refused(hint, form, validation):
+def test_a_text_that_cannot_be_converted_is_refused(hint, form, validation):
     """The pattern or the conversion refuses it, and the message says what would be right."""
     message = problem(hint, form, validation)
     assert message.startswith("value: ")

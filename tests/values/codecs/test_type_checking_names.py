@@ -77,7 +77,7 @@ if sys.version_info >= (3, 12):
     ids=["name", "attribute", "or", "not"],
 )
 def test_a_name_under_type_checking_is_read(load, block, condition):
-    """However the block is written."""
+    """The block may be written in any form."""
     source = f"from __future__ import annotations\nimport typing as t\nfrom typing import TYPE_CHECKING\n{condition}\n    {block}\n"
     module = load("hinted", source + "def take(a: Decimal, b: list[Decimal] | None = None): 'Take.'\n")
     assert read(module)["a"]["format"] == "decimal"
@@ -109,7 +109,7 @@ def test_relative_imports_and_aliases_of_another_module_are_read(load, write_mod
         assert {"$ref": "#/$defs/Point"} in properties[name]["anyOf"]
 
 
-def test_a_stand_in_for_the_running_program_is_not_taken_for_the_type(load):
+def test_a_stand_in_for_the_running_program_is_not_mistaken_for_the_type(load):
     """`else: np = None` leaves annotations that cannot be evaluated; type checkers read the other branch."""
     module = load(
         "standing",
@@ -228,8 +228,8 @@ def test_a_module_that_is_still_imported_has_its_names_later(load, write_module)
     assert module.waiting.schema["properties"] == {"a": {"type": "integer"}}
 
 
-def test_only_what_an_annotation_names_is_imported(load, write_module):
-    """A hidden parameter does not import its type either."""
+def test_only_names_of_annotations_are_imported(load, write_module):
+    """A hidden parameter does not import its type."""
     write_module("heavy", "class Session: ...")
     module = load(
         "light",
@@ -373,16 +373,16 @@ def test_markers_in_a_record_are_found_beside_names_for_type_checkers(load, writ
     assert len(find_field_markers(module.Marked)) == 2
 
 
-def test_a_module_without_source_has_no_such_names(tmp_path):
-    """A file that is gone or is not Python, and a namespace that is no module's."""
-    broken = tmp_path / "broken.py"
-    broken.write_text("if TYPE_CHECKING:\n  import (")
-    for file in (None, "gone.py", "compiled.so", 5, str(broken)):
-        names = TypeCheckingNames({"__name__": "x", "__file__": file})
-        assert not names
-        assert (list(names), len(names), "a" in names) == ([], 0, False)
-        with pytest.raises(KeyError):
-            names["a"]
+@pytest.mark.parametrize("file", [None, "gone.py", "compiled.so", 5, "broken.py"])
+def test_a_module_without_readable_source_has_no_such_names(tmp_path, monkeypatch, file):
+    """The file is missing or is not Python, or the namespace is not that of a module."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("if TYPE_CHECKING:\n  import (")
+    names = TypeCheckingNames({"__name__": "x", "__file__": file})
+    assert not names
+    assert (list(names), len(names), "a" in names) == ([], 0, False)
+    with pytest.raises(KeyError):
+        names["a"]
 
 
 def test_a_doubtful_escape_in_the_source_is_no_concern_of_ours(tmp_path):
@@ -403,19 +403,32 @@ def test_a_changed_source_is_read_again(tmp_path):
         assert list(TypeCheckingNames(namespace)) == [name]
 
 
-def test_references_are_bound_to_the_module_where_they_were_written():
-    """In unions, containers and `Annotated`, and never inside a `Literal`."""
-    loose, bound = ForwardRef("X"), ForwardRef("X", module="m")
-    for hint, expected in [
-        (Union[loose, int], Union[bound, int]),
-        (Optional[loose], Optional[bound]),
-        (list[loose], list[bound]),
-        (dict[str, loose], dict[str, bound]),
-        (Annotated[loose, "a text"], Annotated[bound, "a text"]),
-    ]:
-        assert bind_references(hint, "m") == expected
-    for hint in (Literal["X"], Annotated[int, "X"], Callable[[loose], int], int, list, bound, types.SimpleNamespace()):
-        assert bind_references(hint, "m") is hint
+LOOSE, BOUND = ForwardRef("X"), ForwardRef("X", module="m")
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (Union[LOOSE, int], Union[BOUND, int]),
+        (Optional[LOOSE], Optional[BOUND]),
+        (list[LOOSE], list[BOUND]),
+        (dict[str, LOOSE], dict[str, BOUND]),
+        (Annotated[LOOSE, "a text"], Annotated[BOUND, "a text"]),
+    ],
+    ids=str,
+)
+def test_references_are_bound_to_the_module_where_they_were_written(hint, expected):
+    assert bind_references(hint, "m") == expected
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [Literal["X"], Annotated[int, "X"], Callable[[LOOSE], int], int, list, BOUND, types.SimpleNamespace()],
+    ids=str,
+)
+def test_a_hint_without_loose_references_stays_the_same(hint):
+    """A text inside a `Literal` is not a reference."""
+    assert bind_references(hint, "m") is hint
 
 
 def test_a_missing_name_can_stand_in_an_annotation():

@@ -320,7 +320,7 @@ def test_a_union_is_written_as_short_as_can_be(hint, schema):
         (Sum | Product, Sum("sum", [1.5, Product("product", 2.0, Sum("sum"))]), None),
     ],
 )
-def test_tagged_records_are_told_apart(hint, value, form, validation):
+def test_tagged_records_are_distinguished(hint, value, form, validation):
     """Records with a literal field in common are chosen by it, also optional, nested, generic and recursive."""
     form = written(hint, value) if form is None else form
     there_and_back(hint, value, form, validation)
@@ -368,8 +368,8 @@ def test_deep_tagged_records_are_read_quickly(validation):
         (Even | Point, {"number": 3}, "an odd number is not even"),
     ],
 )
-def test_a_refusal_tells_of_the_member_that_was_meant(hint, form, words, validation):
-    """If the value can only have been meant for one member, that member's problem is told, with its path."""
+def test_a_refusal_has_the_problem_of_the_member_that_was_meant(hint, form, words, validation):
+    """This holds if the value can only be meant for one member."""
     assert words in problem(hint, form, validation)
 
 
@@ -406,7 +406,7 @@ class Bird(Animal):
     wings: int = 2
 
 
-def test_a_value_encodes_by_its_own_class(validation):
+def test_a_value_in_a_union_is_encoded_by_its_class(validation):
     """A subclass is not cut down to its base, in any order of the members."""
     there_and_back(Animal | Bird, Bird("Tweety", 2), {"name": "Tweety", "wings": 2}, validation)
     there_and_back(Animal | Bird, Animal("Tom"), {"name": "Tom"}, validation)

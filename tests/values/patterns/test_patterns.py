@@ -194,8 +194,8 @@ IRREGULAR = [
 
 
 @pytest.mark.parametrize(("source", "reason"), IRREGULAR)
-def test_what_cannot_be_decided_is_said(source, reason):
-    """Where only `re` could answer, and not in time, the refusal names the reason."""
+def test_a_search_that_cannot_be_decided_names_the_reason(source, reason):
+    """Only `re` could answer, and not in time."""
     pattern = compile_pattern(source)
     with pytest.raises(Undecidable, match=re.escape(reason)):
         pattern.search("a" * 50_000)
@@ -268,8 +268,8 @@ INVALID = [
 
 
 @pytest.mark.parametrize("source", INVALID, ids=lambda source: source[:20])
-def test_what_is_no_pattern_is_a_value_error(source):
-    """An invalid or absurd pattern is refused at once, in a short message."""
+def test_an_invalid_pattern_is_a_value_error(source):
+    """The message is short."""
     with pytest.raises(ValueError, match="is not a regular expression: ") as caught:
         compile_pattern(source)
     assert len(str(caught.value)) < 1_200
@@ -310,8 +310,8 @@ def test_an_unknown_construct_is_never_tried(name, value):
         Pattern(tree, re.compile("a")).search("")
 
 
-def test_without_a_parser_nothing_is_tried():
-    """If Python's parser moves away, patterns are refused instead of trusted."""
+def test_a_pattern_is_refused_if_there_is_no_parser():
+    """Python's parser may move to another module."""
     assert read_tree("a", parse=None) == Unknown()
     assert estimate_steps(Unknown(), 0) == CEILING
 

@@ -197,7 +197,7 @@ def test_the_words_for_people_stay():
 
 @pytest.mark.parametrize("dialect", [None, LATEST, LATEST + "#", "http://json-schema.org/draft/2020-12/schema"])
 def test_a_schema_of_the_latest_draft_stays_as_it_is(dialect):
-    """Also if its data looks like a schema of an older draft."""
+    """This holds also if its data looks like a schema of an older draft."""
     data = {"$schema": ADDRESSES["07"], "items": []}
     schema = {"default": data, "items": {"const": data}, "additionalItems": 3}
     schema |= {} if dialect is None else {"$schema": dialect}
@@ -215,8 +215,7 @@ def test_the_address_of_a_draft_may_be_written_in_several_ways(draft, change):
     assert new == {"prefixItems": [{"type": "null"}]}
 
 
-def test_a_resource_inside_another_may_have_its_own_draft():
-    """Each part is read as its own draft says."""
+def test_a_resource_inside_another_may_have_a_different_draft():
     inner = {"$id": "inner", "$schema": ADDRESSES["07"], "items": [{"type": "string"}], "additionalItems": False}
     outer = {"$schema": LATEST, "items": {"$ref": "inner"}, "$defs": {"a": inner}}
     new, _ = rewrite_schema(outer, "it")
@@ -337,8 +336,8 @@ def test_a_recursive_reference_that_depends_on_the_path(anchors):
 
 
 @pytest.mark.parametrize("place", ["$defs", "x-parts"])
-def test_a_part_that_moves_stays_in_its_own_resource(place):
-    """What a recursive reference in it means depends on the schema around it."""
+def test_a_part_that_is_moved_stays_in_its_resource(place):
+    """The meaning of a recursive reference in it depends on the schema around it."""
     leaf = {"type": "object", "properties": {"next": {"$recursiveRef": "#"}}}
     inner = {"$id": "inner", "$recursiveAnchor": True, "required": ["k"], "items": {"$ref": "#/x-leaf"}, "x-leaf": leaf}
     schema = {
@@ -412,8 +411,8 @@ def test_a_part_that_moves_stays_in_its_own_resource(place):
         ("07", {"$ref": "#"}, "leads back to itself"),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(draft, schema, problem):
-    """The message says where it stands, and mostly what to write instead."""
+def test_a_keyword_without_a_meaning_is_refused_by_name(draft, schema, problem):
+    """The message has the place, and mostly the remedy."""
     with pytest.raises(DefinitionError, match=f"^it: .*{problem}|^it: {problem}"):
         rewrite(draft, **schema)
 

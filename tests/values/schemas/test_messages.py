@@ -119,8 +119,7 @@ def test_a_misspelt_choice_among_many_is_recognised(value, ending):
     assert len(message) < 400
 
 
-def test_all_problems_are_told_with_their_places():
-    """Everything that is wrong is found in one go."""
+def test_all_problems_are_reported_with_their_places():
     schema = {
         "properties": {
             "order": {
@@ -138,8 +137,8 @@ def test_all_problems_are_told_with_their_places():
     ]
 
 
-def test_the_same_is_told_once():
-    """A schema that is reached in several ways does not repeat itself."""
+def test_the_same_problem_is_reported_once():
+    """The schema may be reached in several ways."""
     assert words({"allOf": [{"type": "string"}, {"type": "string"}]}, 5) == ["expected a string, got 5"]
 
 
@@ -175,8 +174,8 @@ POINT = record(["x", "y"], x={"type": "number"}, y={"type": "number"})
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_union_tells_the_problems_of_the_member_that_was_meant(union, members, value, messages):
-    """By its type, its tag, or the keys it has; where nothing stands out, what all members want."""
+def test_the_problems_of_a_union_are_those_of_the_member_that_was_meant(union, members, value, messages):
+    """The type, the tag or the keys tell which one was meant. Otherwise there is one message about all members."""
     assert words({union: members}, value) == messages
 
 

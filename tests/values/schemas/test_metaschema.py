@@ -107,8 +107,7 @@ def test_the_schema_of_a_tool_takes_few_steps():
     assert steps < count_steps(Draft202012Validator.check_schema, schema) / 5
 
 
-def test_what_a_server_sends_is_checked_all_the_same():
-    """Check each schema once, but check it."""
+def test_a_handwritten_schema_is_checked():
     with pytest.raises(DefinitionError, match="not a valid schema at properties/a/type"):
         Tool.from_schema("a", "Do it.", {"properties": {"a": {"type": "strnig"}}}, lambda arguments: None)
     with pytest.raises(DefinitionError, match="nothing is fetched"):

@@ -137,8 +137,8 @@ def mend(arguments, **hints):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_was_meant_is_taken(hint, sent, expected):
-    """Each repair, alone, inside and together; with a note that says where."""
+def test_a_repair_takes_the_value_that_was_meant(hint, sent, expected):
+    """There is a note with the place."""
     result = repair_arguments({"a": sent}, judge_of(a=hint))
     assert result is not None
     assert result.arguments == {"a": expected}
@@ -223,8 +223,7 @@ def test_null_for_a_nullable_parameter_stays():
     assert mend({"a": "null"}, a=(Optional[int], 5)) == {"a": None}
 
 
-def test_text_that_is_valid_text_is_not_parsed():
-    """Although it could be."""
+def test_a_valid_text_is_not_parsed():
     assert mend({"a": "5", "b": "5"}, a=str, b=int) == {"a": "5", "b": 5}
     assert mend({"a": "null", "b": "5"}, a=Optional[str], b=int) == {"a": "null", "b": 5}
 
@@ -239,7 +238,6 @@ def test_a_key_is_not_renamed_where_others_are_welcome():
 
 
 def test_two_parameters_that_differ_in_separators_are_not_confused():
-    """Which one was meant?"""
     assert mend({"a-b": 1}, a_b=(int, 0), ab=(int, 0)) is None
 
 
@@ -252,8 +250,7 @@ def test_the_whole_object_may_come_as_text():
 
 
 @pytest.mark.parametrize("arguments", [None, 5, ["a"], "text", "[1]", {"a": float("nan")}, {"a": {1, 2}}, {1: 2}])
-def test_what_is_no_object_is_not_mended(arguments):
-    """Only a JSON object can be the arguments of a call."""
+def test_arguments_that_are_not_an_object_are_not_repaired(arguments):
     assert mend(arguments, a=int) is None
 
 
@@ -280,9 +277,7 @@ def test_a_schema_without_end_ends_the_search():
     assert repair_arguments({"a": "1"}, compile_schema(schema)).arguments == {"a": 1}
 
 
-def test_a_judge_that_fails_means_no_repair():
-    """A repair is a courtesy."""
-
+def test_a_judge_that_raises_means_no_repair():
     class Broken:
         def iter_errors(self, value):
             raise RuntimeError("no")
@@ -290,8 +285,7 @@ def test_a_judge_that_fails_means_no_repair():
     assert repair_arguments({"a": 1}, Broken()) is None
 
 
-def test_many_items_are_mended():
-    """Each by itself, unions too."""
+def test_each_of_many_items_is_repaired():
     sent = [{"Sku": "a", "count": "3"} for _ in range(100)]
     assert mend({"a": sent}, a=list[Item | int]) == {"a": [{"sku": "a", "count": 3}] * 100}
 
@@ -352,7 +346,6 @@ _valid = st.fixed_dictionaries(
 
 @given(_valid)
 def test_valid_arguments_are_never_repaired(arguments):
-    """There is nothing to do."""
     assert repair_arguments(arguments, JUDGE) is None
 
 
@@ -368,8 +361,8 @@ def _spoilt(value, draw):
 
 
 @given(st.data())
-def test_what_was_spoilt_is_restored(data):
-    """Numbers, truths, lists and objects sent as text, at every depth."""
+def test_values_sent_as_text_are_restored(data):
+    """They are numbers, booleans, lists and objects, at every depth."""
     valid = data.draw(_valid)
     # A text in a union with text is valid as it is; nothing says that more was meant.
     spoilt = {name: _spoilt(value, data.draw) for name, value in valid.items()}
@@ -407,8 +400,8 @@ def test_parameters_that_were_valid_are_as_they_were(arguments):
 
 
 @given(careless() | st.dictionaries(st.sampled_from(sorted(HINTS)), json_values(), max_size=6))
-def test_what_the_check_has_found_is_not_looked_for_again(arguments):
-    """The errors of the check, and lists that obviously do not fit, save work and change no answer."""
+def test_the_given_errors_of_the_check_do_not_change_the_repair(arguments):
+    """They save work, and so does leaving out lists that obviously do not fit."""
     errors = list(JUDGE.iter_errors(arguments))
     quick = repair_arguments(arguments, JUDGE, errors=errors)
     with pytest.MonkeyPatch.context() as patch:

@@ -206,8 +206,8 @@ def member(**constants: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("union", ["anyOf", "oneOf"])
-def test_unions_inside_a_union_count_as_its_members(union):
-    """Behind references too."""
+def test_members_of_a_nested_union_count_as_members_of_the_outer_one(union):
+    """This holds also behind references."""
     schema = {
         "$defs": {"pair": {union: [member(t="a"), {"$ref": "#/$defs/b"}]}, "b": member(t="b")},
         union: [{"$ref": "#/$defs/pair"}, member(t="c")],

@@ -128,16 +128,15 @@ def test_schemas_are_judged_as_jsonschema_judges(schema, good, bad):
     ],
     ids=str,
 )
-def test_what_cannot_be_enforced_is_refused_at_definition(schema, words):
-    """Nothing is fetched, nothing loops, nothing stalls; the author hears of it at once."""
+def test_a_schema_that_cannot_be_enforced_is_refused_at_definition(schema, words):
+    """It would fetch a document, loop or stall."""
     with pytest.raises(DefinitionError) as caught:
         check_schema(schema, "it")
     assert str(caught.value).startswith("it: ")
     assert words in str(caught.value)
 
 
-def test_a_schema_that_allows_nothing_allows_nothing():
-    """False is a schema, too."""
+def test_the_schema_false_refuses_every_value():
     assert not is_valid(False, {})
 
 

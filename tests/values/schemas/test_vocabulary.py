@@ -115,8 +115,7 @@ def test_true_and_false_are_schemas():
 
 
 @pytest.mark.parametrize("schema", [True, False, None, [], "text"])
-def test_what_is_no_mapping_holds_no_schemas(schema):
-    """Only a mapping has keywords."""
+def test_a_schema_that_is_not_a_mapping_has_no_subschemas(schema):
     assert list(iter_subschemas(schema)) == []
 
 

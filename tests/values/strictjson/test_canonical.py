@@ -60,7 +60,6 @@ def shuffle_keys(value, chance):
 
 @given(VALUES)
 def test_a_text_is_read_back_as_the_same_value(value):
-    """Nothing is lost or added."""
     assert same(json.loads(encode_canonical(value)), value)
 
 
@@ -159,8 +158,8 @@ class Twice(str):
         (unfolding(), "too long"),
     ],
 )
-def test_what_is_not_json_is_refused_with_its_place(value, problem):
-    """It is better not asked than asked about something else."""
+def test_a_value_that_is_not_json_is_refused_with_its_place(value, problem):
+    """Otherwise a person could be asked about another value."""
     with pytest.raises(ValueError, match=problem):
         encode_canonical(value)
 
@@ -183,9 +182,7 @@ def test_an_exhausted_stack_is_a_refusal():
     assert "too deeply" in str(below())
 
 
-def test_what_a_subclass_says_of_itself_does_not_count():
-    """The text is that of the value inside."""
-
+def test_methods_of_a_subclass_do_not_change_the_canonical_text():
     class Sly(dict):
         def items(self):
             return [("path", "harmless")]
@@ -200,15 +197,15 @@ def test_what_a_subclass_says_of_itself_does_not_count():
 
 
 @given(st.lists(st.none() | TEXTS, max_size=4), st.lists(st.none() | TEXTS, max_size=4))
-def test_a_digest_tells_where_parts_end(parts, other):
-    """Neither moving a letter to the next part nor leaving one out goes unnoticed."""
+def test_the_digest_depends_on_where_the_parts_end(parts, other):
+    """Moving a letter to the next part, or leaving a part out, changes the digest."""
     assert (digest_parts(*parts) == digest_parts(*other)) == (parts == other)
 
 
 @pytest.mark.parametrize(
     "others", [("ab",), ("", "ab"), ("ab", ""), ("a", "b", ""), ("b", "a"), ("a", "b", None), ("1:a", "b"), ()]
 )
-def test_what_is_joined_differently_has_another_digest(others):
+def test_parts_that_are_joined_differently_have_another_digest(others):
     """The parts count, not their letters in a row."""
     assert digest_parts("a", "b") != digest_parts(*others)
     assert len(digest_parts(*others)) == 64

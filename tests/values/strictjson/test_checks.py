@@ -103,8 +103,7 @@ def test_json_is_parsed(text, value):
     ],
     ids=lambda value: str(value)[:12],
 )
-def test_what_is_not_strict_json_is_refused(text, words):
-    """Every refusal says what is wrong."""
+def test_text_that_is_not_strict_json_is_refused_with_the_reason(text, words):
     with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
         loads(text)
 
@@ -163,8 +162,7 @@ def test_shared_parts_are_fine_where_they_do_not_explode():
     assert is_plain_json([unfolding(3), unfolding(3)] * 2)
 
 
-def test_only_the_first_flaws_are_told():
-    """A value full of flaws does not make a message full of them."""
+def test_only_the_first_twenty_flaws_are_reported():
     assert len(find_flaws([float("nan")] * 1000)) == 20
 
 
@@ -311,8 +309,8 @@ def test_the_quick_way_accepts_nothing_that_the_thorough_way_refuses(text):
     ],
     ids=lambda text: text[:20],
 )
-def test_what_needs_a_closer_look_is_left_to_the_thorough_way(text):
-    """The quick way does not say what is wrong."""
+def test_the_quick_reader_gives_up_on_unusual_text(text):
+    """The thorough reader says what is wrong."""
     assert read_object(text) is None
 
 
