@@ -213,8 +213,8 @@ def print_summary(workers: list[Worker], passed_again: list[str], seconds: float
         for test in passed_again:
             print(f"  {test}")
     failed = [record["test"] for record in outcomes if record["outcome"] == "failed"]
-    # Exit code 1: tests failed, and they are listed.
-    broken = [worker for worker in workers if worker.exit_code not in {0, 1}]
+    # Exit code 1: tests failed, and they are listed; or pytest itself found something at the end.
+    broken = [worker for worker in workers if worker.exit_code not in {0, 1 if worker.count("failed") else 0}]
     if failed or broken:
         print("\nFailed:")
         for line in [*failed, *(_describe_end(worker) for worker in broken)]:
@@ -225,6 +225,8 @@ def print_summary(workers: list[Worker], passed_again: list[str], seconds: float
 
 
 def _describe_end(worker: Worker) -> str:
+    if worker.exit_code == 1:
+        return f"{worker.name} ended with exit code 1 although every test passed; its output above says why"
     last = worker.outcomes[-1]["test"] if worker.outcomes else "its start"
     return f"{worker.name} ended with exit code {worker.exit_code} after {last}: what follows in that file did not run"
 
