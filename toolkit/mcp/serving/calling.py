@@ -147,7 +147,7 @@ class ToolCaller:
 
     async def _run(self, exchange: Exchange) -> ToolResult:
         context, principal = exchange.context, exchange.principal
-        name, arguments = exchange.params.name, self._arguments_of(exchange)
+        name = exchange.params.name
         session = self._conversations.session_of(context, principal)
         options: dict[str, Any] = {"principal": principal}
         if self._waiting is not None and is_stateless(context):
@@ -155,6 +155,7 @@ class ToolCaller:
                 self._digest(exchange.params), session, principal
             )
         options["session"] = exchange.session = session
+        arguments = self._arguments_of(exchange)
         call_id = None
         plan = self._dispatcher.find_plan(name)
         if plan is not None and plan.direct_call in _UNINTERRUPTED:
