@@ -162,6 +162,7 @@ class ToolCaller:
             return await self._dispatcher.call(name, arguments, **options)
         if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
             call_id = self._router.create_id()
+        _name_served_call(call_id)
         run = self._dispatcher.call(name, arguments, id=call_id, **options)
         if call_id is None:
             return await run_to_end(run)
@@ -342,6 +343,7 @@ class ToolCaller:
 
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         sender = ProgressSender(exchange.context.session.report_progress)
+        _name_served_call(request.call_id)
         # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
         dispatcher = self._dispatcher.extended(on_progress=sender.add)
         run = dispatcher.resume(
@@ -361,6 +363,13 @@ class ToolCaller:
                 await self._dispatcher.resume(self._handle_of(request), denial, principal=principal)
             except ApprovalError:
                 return  # it was answered meanwhile, or has expired
+
+
+def _name_served_call(call_id: str | None) -> None:
+    """Tell the host of the running request which call the client has made."""
+    host = current_host.get()
+    if isinstance(host, ClientHost):
+        host.call_id = call_id
 
 
 def _request_of(result: ToolResult) -> ApprovalRequest:
