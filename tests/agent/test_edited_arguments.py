@@ -4,13 +4,17 @@ What a person edits while a run waits: the model reads it, and the conversation 
 
 from __future__ import annotations
 
+import asyncio
+from typing import Annotated
+
 import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, sub_run
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
-from toolkit.context import Context
+from toolkit.context import Context, Secret
 from toolkit.decisions import Decision
+from toolkit.policies.redaction import MASK
 from toolkit.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +69,29 @@ async def test_the_model_reads_a_change_of_arguments_that_needed_a_second_approv
     assert (run.status, run.requests[0].arguments) == ("waiting", {"wood": "elm"})
     run = await agent.resume(run, {run.requests[0].id: Decision.approve(by="bob")})
     assert [result.text for result in agent.asked[1].messages[-1].results] == [TEXT]
+
+
+@pytest.mark.parametrize("edits", [EDITED, Decision.approve(arguments={"wood": "elm", "key": MASK}, by="ada")])
+async def test_a_call_that_is_cancelled_while_it_runs_with_edits_says_so(edits):
+    """It may have happened, with other arguments than the model has sent. A secret is not among them."""
+    shed, has_begun = Shed(), asyncio.Event()
+
+    @shed.catalog.tool
+    async def saw(wood: str, key: Annotated[str, Secret] = "sesame") -> None:
+        """Saw wood for a long time."""
+        has_begun.set()
+        await asyncio.Event().wait()
+
+    agent = shed.agent([[call("saw", wood="oak")]])
+    run = await agent.run("go")
+    task = asyncio.ensure_future(agent.resume(run, edits))
+    await has_begun.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    (result,) = results_of(agent.last_run)
+    note = 'note: ada changed the arguments: `wood` is "elm" (was "oak")\n'
+    assert result.text == f"{note}error: cancelled: it was cancelled: it may or may not have happened"
+    assert result.metadata == {"edits": EDITS}
 
 
 async def test_a_sub_run_reads_what_a_person_changed():

@@ -59,12 +59,12 @@ class Bench:
             self.is_held.set()
             await asyncio.Event().wait()
 
-    async def cut_off(self, how):
-        """Approve the call, cut it off at the place, go on with the run, and return the call's result."""
+    async def cut_off(self, how, **edits):
+        """Approve the call, perhaps with *edits*, cut it off at the place, go on with the run, and return the call's result."""
         async with self.durable as durable:
             waiting = await durable.run("go", id="a")
             self.is_armed = True
-            decisions = {request.id: Decision.approve(by="ada") for request in waiting.requests}
+            decisions = {request.id: Decision.approve(by="ada", **edits) for request in waiting.requests}
             task = asyncio.ensure_future(durable.resume("a", decisions))
             await self.is_held.wait()
             if how == "caller":
@@ -105,3 +105,14 @@ async def test_an_approved_call_that_may_not_be_repeated_does_not_run_again(tmp_
     result = await bench.cut_off(how)
     assert (result.kind, bench.begun) == ("failed", ["A"])
     assert "may or may not have happened" in result.text
+
+
+@pytest.mark.parametrize("how", ["caller", "run"])
+async def test_the_model_reads_which_edited_call_may_have_happened(tmp_path, how):
+    """The model has sent other arguments than those that the tool got."""
+    bench = Bench(tmp_path, "tool", destructive=True)
+    result = await bench.cut_off(how, arguments={"bill": "B"})
+    assert bench.begun == ["B"]
+    assert result.text.startswith('note: ada changed the arguments: `bill` is "B" (was "A")\nerror: ')
+    assert "may or may not have happened" in result.text
+    assert result.metadata["edits"] == [{"by": "ada", "before": {"bill": "A"}, "after": {"bill": "B"}}]

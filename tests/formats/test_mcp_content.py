@@ -13,6 +13,7 @@ from tests.formats import sdks
 from tests.parts import AUDIO_PARTS, RESOURCE_PARTS
 from toolkit import AudioPart, FilePart, ImagePart, ProviderError, ResourcePart, TextPart, ToolResult
 from toolkit.formats import mcp as format_mcp
+from toolkit.values.part_texts import render_part
 
 PARTS = st.lists(AUDIO_PARTS | RESOURCE_PARTS | st.builds(ImagePart, st.binary(max_size=9)), max_size=4)
 
@@ -26,6 +27,18 @@ def test_parts_come_back_from_blocks(parts):
     assert format_mcp.read_content(sent["content"]) == [TextPart("see"), *parts]
     received = mcp.types.CallToolResult.model_validate(sent)
     assert format_mcp.read_content(received.content) == [TextPart("see"), *parts]
+
+
+TEXTS = st.lists(st.builds(TextPart, st.text("ab\n", max_size=3)), max_size=3)
+
+
+@given(TEXTS, AUDIO_PARTS | RESOURCE_PARTS, TEXTS)
+def test_parts_among_texts_keep_their_places(before, part, after):
+    """An image between two texts is sent once, and between them."""
+    parts = [*before, part, *after]
+    text = "\n".join(map(render_part, parts))  # as the dispatcher makes it
+    (answer,) = format_mcp.results([ToolResult(text, parts=parts)])
+    assert format_mcp.read_content(answer["content"]) == parts
 
 
 def test_each_part_has_its_block():

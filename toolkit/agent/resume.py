@@ -12,14 +12,18 @@ refused but tried again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from .._plumbing.generated_ids import GeneratedId
+from ..approvals.comparisons import describe_edits, find_edit
+from ..approvals.identity import canonical_arguments
 from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..decisions import ApprovalRequest, Decision
+from ..errors import BadArgs
 from ..results import ToolCall, ToolResult
 from ..steps.call_step import PATIENCE_SECONDS
 from ..steps.notes import CallPause, read_pause
@@ -95,7 +99,7 @@ async def apply_decisions(
         try:
             active_run.conversation.replace_result(index, await work())
         except BaseException as error:
-            _interrupt_call(active_run, index, error)
+            _interrupt_call(active_run, index, error, decisions)
             raise
         if active_run.conversation.last_turn()[1][index].kind == "halted":
             break
@@ -156,7 +160,30 @@ async def _apply_decision(
             call_key=active_run.steps.make_call_key(call.id),
         )
     result.call_id, result.tool = call.id, request.tool
+    _note_edits(active_run, result, request, decision)
     return active_run.watcher.record_result(call, result)
+
+
+def _note_edits(active_run: ActiveRun, result: ToolResult, request: ApprovalRequest, decision: Decision | None) -> None:
+    """
+    Tell the model what people have changed in the arguments of a call that may or may not have happened.
+
+    Results that the dispatcher has made say so already. *result* is that of the call of *request*.
+    """
+    is_uncertain = result.error is not None and result.error.details.get("happened") == "maybe"
+    if decision is None or not decision.approved or not is_uncertain or "edits" in (result.metadata or {}):
+        return
+    edits, plan = request.edits, active_run.toolbox.dispatcher.find_plan(request.tool)
+    if plan is not None and decision.arguments is not None:
+        with contextlib.suppress(BadArgs):
+            decoded = plan.tool.check(decision.arguments)
+            arguments = canonical_arguments(plan.tool, decoded, decision.arguments)
+            edit = find_edit(request, arguments, decision.by, plan.secrets)
+            edits += () if edit is None else (edit,)
+    if plan is not None and edits:
+        notes = "".join(f"note: {line}\n" for line in describe_edits(edits).splitlines())
+        result.text = plan.redaction(request.arguments, decision.arguments or {}).mask_text(notes) + result.text
+        result.metadata = {**(result.metadata or {}), "edits": [edit.to_json() for edit in edits]}
 
 
 async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -> ToolResult:
@@ -227,13 +254,16 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
     return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
-def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> None:
+def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException, decisions: Decisions) -> None:
     """Leave a valid conversation when *error* interrupts a call. The others wait on if a request can be answered."""
     calls, results = active_run.conversation.last_turn()
     if isinstance(error, ApprovalError) or calls[index].id in active_run.sub_runs:
         return  # the call waits as before, or its sub-run does
     why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
-    active_run.conversation.replace_result(index, build_unfinished_result(calls[index], why, was_started=True))
+    unfinished, request = build_unfinished_result(calls[index], why, was_started=True), results[index].request
+    if request is not None:
+        _note_edits(active_run, unfinished, request, decisions.get(request.id))
+    active_run.conversation.replace_result(index, unfinished)
     if active_run.to_run(RunEnding(status="stopped")).requests:
         return
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):

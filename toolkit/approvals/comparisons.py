@@ -19,7 +19,7 @@ from ..policies.redaction import MASK, Redaction
 from ..values.strictjson.canonical import encode_canonical
 from ..values.visible import make_visible
 
-__all__ = ["build_edit", "describe_edit", "describe_edits", "equals_except_masks", "is_same_request"]
+__all__ = ["build_edit", "describe_edit", "describe_edits", "equals_except_masks", "find_edit", "is_same_request"]
 
 _MAX_ARGUMENTS = 10
 _MAX_VALUE_CHARS = 100
@@ -93,6 +93,21 @@ def build_edit(
         return {name: MASK if name in secrets else arguments[name] for name in changed if name in arguments}
 
     return ArgumentEdit(by=by, before=select(before), after=select(after))
+
+
+def find_edit(
+    request: ApprovalRequest, arguments: Mapping[str, Any], by: str | None, secrets: Collection[str]
+) -> ArgumentEdit | None:
+    """
+    Return what a person has changed in the arguments that *request* shows; None if that is nothing.
+
+    They are *arguments* now, in JSON form. A place that is masked in the request cannot be compared.
+    """
+    before = dict(request.arguments)
+    after = {name: MASK if name in secrets else value for name, value in arguments.items()}
+    for name in [name for name in after if name in before and equals_except_masks(before[name], after[name])]:
+        del before[name], after[name]
+    return build_edit(before, after, by, ())
 
 
 def describe_edits(edits: Sequence[ArgumentEdit]) -> str:

@@ -26,6 +26,7 @@ from ..values.rendering import describe_value
 from ..values.strictjson.canonical import digest_parts
 from .approval.case import is_marked_claim
 from .approval.claim import RunInStore, find_running
+from .background.jobs import keep_no_jobs
 from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
@@ -241,6 +242,7 @@ def _build_call(record: Record, plan: CallPlan, session: Session | None, claim_m
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
         keep_no_outputs(session)  # the caller's own session would not have them
+        keep_no_jobs(session)
     call = ToolCall(plan.called_name, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
     if claim_mark:
         call.claim_mark = claim_mark

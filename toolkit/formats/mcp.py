@@ -67,7 +67,7 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     Return a `CallToolResult` for each result, in the same order.
 
     Values are sent as `structuredContent`. A value that is not an object is wrapped in one. Images, sound, resources
-    and files follow the text as blocks of their own.
+    and files are blocks of their own: in their places among the texts, or after a text that says more than the parts.
     """
     return [build_result(result) for result in check_results(results)]
 
@@ -152,17 +152,23 @@ def unwrap_value(content: Any, meta: Any, *, is_wrapped: bool) -> Any:
 
 def build_result(result: ToolResult) -> dict[str, Any]:
     """Return *result* as a `CallToolResult`."""
-    blocks = [block for part in result.parts if (block := build_block(part)) is not None]
-    # A text that only names the images, the sound or the resources says nothing beside them.
-    is_complete = len(blocks) == len(result.parts) > 0 and result.text == "\n".join(map(render_part, result.parts))
-    texts = [] if is_complete and result.kind == "ok" else [{"type": "text", "text": _text(result)}]
-    answer: dict[str, Any] = {"content": [*texts, *blocks], "isError": result.is_error}
+    blocks = [build_block(part) for part in result.parts]
+    if result.kind == "ok" and any(blocks) and result.text == "\n".join(map(render_part, result.parts)):
+        # The text says no more than the parts, which a client can show in their order.
+        content = [block or _build_text(render_part(part)) for block, part in zip(blocks, result.parts, strict=True)]
+    else:
+        content = [_build_text(_text(result)), *filter(None, blocks)]
+    answer: dict[str, Any] = {"content": content, "isError": result.is_error}
     value = result.value
     if result.kind == "ok" and not (value is None and result.parts):
         answer["structuredContent"] = value if isinstance(value, dict) else {_WRAPPER_KEY: value}
         if not isinstance(value, dict):
             answer["_meta"] = WRAPPER_META
     return answer
+
+
+def _build_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _text(result: ToolResult) -> str:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.clocks import block_until
-from toolkit import Catalog, Dispatcher, Session
+from toolkit import Catalog, Decision, Dispatcher, Permissions, Session
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_tools import job_output_for, job_stop_for
 from toolkit.builtin.commands.jobs import BackgroundJob
@@ -65,6 +65,15 @@ async def test_a_principal_cannot_read_or_stop_the_commands_of_another(dispatche
     assert (await dispatcher.call("job_stop", {"job": "job_1"}, session=session)).kind == "failed"
     stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session, principal="ada")
     assert stopped.text == "job_1: stopped"
+
+
+async def test_an_approved_job_needs_the_session_of_its_call(dispatcher, session, workspace):
+    """A command that `resume` starts without the session could not be read or stopped by any later call."""
+    asking = dispatcher.extended(permissions=Permissions("default"))
+    waiting = await asking.call("bash", {"command": "touch started", "background": True}, session=session)
+    result = await asking.resume(waiting, Decision.approve())
+    assert (result.kind, "pass `session=` with the call" in result.text) == ("failed", True)
+    assert not exists(f"{workspace.root}/started")
 
 
 async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace):
@@ -156,7 +165,7 @@ def test_jobs_end_with_the_program(tmp_path):
     """This holds also if it ends in the ordinary way, with the session still held."""
     code = f"""
 import asyncio
-from toolkit import Catalog, Dispatcher, Session
+from toolkit import Catalog, Decision, Dispatcher, Permissions, Session
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.shell_state import shell_of
 from toolkit.workspace import Workspace

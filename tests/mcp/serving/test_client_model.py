@@ -68,6 +68,24 @@ async def test_a_client_without_roots_leaves_the_folders_of_the_server():
     assert result.structured_content == {"result": [HERE]}
 
 
+@pytest.mark.parametrize("revision", ["2026-07-28", "legacy"])
+async def test_a_dispatcher_inside_a_tool_has_no_client(revision):
+    """The client could not answer: it knows only the call that it has made, whose tool may ask it."""
+    inside = Dispatcher(Catalog(write, look))
+
+    async def call_both(context: Context) -> list[str]:
+        """Ask the client, and let two other tools do so."""
+        asked = await context.sample("outside")
+        results = [await inside.call(name, session=context.session) for name in ("write", "look")]
+        return [asked, *(f"{result.kind}: {result.reason or result.text}" for result in results)]
+
+    async with connect(build(call_both), sample="text", roots=["/elsewhere"], answer=True, revision=revision) as client:
+        asked, written, folders = (await client.call_tool("call_both")).structured_content["result"]
+    assert asked == "text"
+    assert written.startswith("failed: there is no model to ask: the client has not made this call itself")
+    assert folders == f'ok: ["{HERE}"]'
+
+
 async def test_an_asker_of_the_server_is_not_mistaken_for_a_model():
     """It could be a person, who would be asked to write what a model should."""
     requests = []

@@ -100,20 +100,21 @@ async def test_a_text_for_a_parameter_that_takes_none_is_read_as_json():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("name", "arguments", "words"),
+    ("name", "arguments", "words", "code"),
     [
-        ("review", {"style": "bold"}, "style"),
-        ("review", {"style": "short", "lines": "many"}, "lines"),
-        ("review", {}, "style"),
-        ("fail", {}, "no paper left"),
-        ("nothing", {}, "nothing"),
+        ("review", {"style": "bold"}, "style", types.INVALID_PARAMS),
+        ("review", {"style": "short", "lines": "many"}, "lines", types.INVALID_PARAMS),
+        ("review", {}, "style", types.INVALID_PARAMS),
+        ("fail", {}, "no paper left", types.INTERNAL_ERROR),
+        ("nothing", {}, "nothing", types.INVALID_PARAMS),
     ],
 )
-async def test_a_prompt_that_fails_says_why(mode, name, arguments, words):
-    """A wrong argument, a failure and an unknown name are errors that name the cause."""
+async def test_a_prompt_that_fails_says_why(mode, name, arguments, words, code):
+    """A wrong argument, a failure and an unknown name are errors that name the cause. A failure blames no argument."""
     async with connected(Dispatcher(Catalog()), mode, prompts=build_prompts()) as client:
-        with pytest.raises(MCPError, match=words):
+        with pytest.raises(MCPError, match=words) as caught:
             await client.get_prompt(name, arguments)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -149,8 +149,9 @@ async def test_an_unknown_resource_is_named(mode, uri):
 async def test_a_function_that_fails_says_why(mode):
     """The reader learns why there is no content."""
     async with serving(mode) as client:
-        with pytest.raises(MCPError, match="the disk is full"):
+        with pytest.raises(MCPError, match="the disk is full") as failure:
             await client.read_resource("memo://broken")
+    assert failure.value.code == types.INTERNAL_ERROR  # no argument is to blame
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from ..._plumbing.wording import format_count, format_seconds
 from ...access import Command
 from ...approvals.previews import Preview
+from ...calls.background.jobs import may_have_jobs
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, ErrorInfo, Problem, ToolError
@@ -212,8 +213,11 @@ def _describe_tool(sandbox: Sandbox, max_output_bytes: int) -> str:
 
 
 def _start_job(runner: _CommandRunner, command: str, start_state: StartState, context: Context) -> str:
-    if context.session is None:
-        raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
+    if context.session is None or not may_have_jobs(context.session):
+        raise ToolError(
+            "a background job needs a session that later calls have too, and this call has none; run the command "
+            "without `background`, or pass `session=` with the call"
+        )
     shell = shell_of(context.session, runner.workspace.root)
     spec = runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS)
     principal, max_kept_bytes = context.call.principal, runner.max_kept_bytes

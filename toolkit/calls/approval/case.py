@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ...approvals.comparisons import build_edit, equals_except_masks
+from ...approvals.comparisons import find_edit
 from ...approvals.identity import is_unaltered
 from ...approvals.records import Record
 from ...approvals.store import ApprovalStore
@@ -118,12 +118,7 @@ class ApprovalCase:
         request = record.request
         if is_unaltered(record, self.plan.tool) or not isinstance(record.arguments, Mapping):
             return request.edits
-        # The request shows the arguments before the change. A place that is masked there cannot be compared.
-        run = mask_secrets(record.arguments, self.plan.secrets)
-        shown = dict(request.arguments)
-        for name in [name for name in run if name in shown and equals_except_masks(shown[name], run[name])]:
-            del shown[name], run[name]
-        edit = build_edit(shown, run, record.decided_by, ())
+        edit = find_edit(request, record.arguments, record.decided_by, self.plan.secrets)
         return request.edits if edit is None else (*request.edits, edit)
 
     # The store of approvals, limited to the time that the call may wait for it.

@@ -30,7 +30,7 @@ from ..error_results import log_masked_error
 from ..pipeline import run_call
 from ..plan import CallPlan
 from ..settings import Settings
-from .jobs import CallJob, jobs_of
+from .jobs import CallJob, jobs_of, may_have_jobs
 
 __all__ = ["BACKGROUND_HOOK", "run_or_detach", "settings_for_background"]
 
@@ -144,6 +144,8 @@ class _DetachableCall:
         """
         Make the call a job of its session if it may be one, and answer the caller.
 
+        A call whose session ends with it runs to its end.
+
         Raises:
             ToolError: The call has no session, or too many jobs run already.
         """
@@ -151,6 +153,8 @@ class _DetachableCall:
             return  # a job is there already if the tool was interrupted, and runs again
         if call.session is None:
             raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
+        if not may_have_jobs(call.session):
+            return
         task = self._task
         if task is None:
             raise RuntimeError("the call has not begun")

@@ -31,6 +31,8 @@ __all__ = [
     "end_session_jobs",
     "find_jobs",
     "jobs_of",
+    "keep_no_jobs",
+    "may_have_jobs",
 ]
 
 _MAX_RUNNING = 20
@@ -281,6 +283,16 @@ def find_jobs(session: Session | None) -> SessionJobs[CallJob] | None:
     """Return the calls of *session* in the background, or None if it has none yet."""
     jobs = None if session is None else session.state.get(_STATE_KEY)
     return jobs if isinstance(jobs, SessionJobs) else None
+
+
+def keep_no_jobs(session: Session) -> None:
+    """Let no call of *session* go into the background, because no later call will have the session."""
+    session.state[_STATE_KEY] = None
+
+
+def may_have_jobs(session: Session) -> bool:
+    """Return whether a later call could find a job of *session*."""
+    return session.state.get(_STATE_KEY, "") is not None
 
 
 def end_session_jobs(session: Session) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -293,8 +294,9 @@ class Connection:
             ToolError: The server refused the call.
         """
         client = await self._find_client()
+        params = types.CallToolRequestParams(name=tool.name, arguments=dict(arguments))
         try:
-            return await self._run_rounds(client, tool, arguments, link)
+            return await self._run_rounds(params, lambda: self._send(client, tool, params, link), link)
         except asyncio.CancelledError:
             if not self._is_closing:
                 raise
@@ -303,27 +305,35 @@ class Connection:
                 f"the connection to the server {self.server.name} was closed during the call", happened="maybe"
             ) from None
 
-    async def request(self, request: Any, result_type: type[ResultT]) -> ResultT | None:
-        """Return the server's answer to *request*, which is no call; None if the server does not know the method."""
+    async def request(self, request: Any, result_type: type[ResultT], link: CallLink | None = None) -> ResultT | None:
+        """
+        Return the server's answer to *request*, which is no call; None if the server does not know the method.
+
+        The server may ask the person of *link* before it answers.
+        """
         client = await self._find_client()
         try:
-            return await client.session.send_request(request, result_type)
+            if link is None:
+                return await client.session.send_request(request, result_type)
+            form: Any = result_type | types.InputRequiredResult
+            send = partial(client.session.send_request, request, TypeAdapter(form), progress_callback=link.report)
+            answer: ResultT = await self._run_rounds(request.params, send, link)
         except MCPError as error:
             if error.code == METHOD_NOT_FOUND:
                 return None
             raise read_call_error(error, self.server.name, is_open=self.is_open) from None
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None
+        return answer
 
     async def _run_rounds(
-        self, client: Client, tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink
-    ) -> types.CallToolResult:
-        """Send a call, and answer the questions that the server asks, until the server has a result."""
-        params = types.CallToolRequestParams(name=tool.name, arguments=dict(arguments))
+        self, params: Any, send: Callable[[], Awaitable[ResultT | types.InputRequiredResult]], link: CallLink
+    ) -> ResultT:
+        """Call *send*, and add the answers to the questions of the server to *params*, until there is a result."""
         with self._questions.follow(link):
             for _ in range(int(self._limits.max_rounds) + 1):
-                answer = await self._send(client, tool, params, link)
-                if isinstance(answer, types.CallToolResult):
+                answer = await send()
+                if not isinstance(answer, types.InputRequiredResult):
                     return answer
                 params.request_state = answer.request_state
                 params.input_responses = await self._questions.answer_all(answer.input_requests or {}, link)

@@ -49,7 +49,8 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         try:
             answer = await send(remote, arguments, link)
             if link.unanswered:
-                answer = _add_note(answer, server.name, link.unanswered)
+                note = types.TextContent(text=link.describe_unanswered(server.name))
+                answer = answer.model_copy(update={"content": [*answer.content, note]})
             return build_result(answer, server.name, is_wrapped=remote.is_wrapped)
         except UnusableAnswer as problem:
             # The call has happened.
@@ -77,13 +78,6 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         **facts,
     )
     return tool.renamed(name)
-
-
-def _add_note(answer: types.CallToolResult, server: str, reasons: list[str]) -> types.CallToolResult:
-    """Return *answer* with a note that no person has declined, which the server may say."""
-    why = "; ".join(dict.fromkeys(reasons))
-    note = types.TextContent(text=f"[Note: no person has answered the question of the server {server}: {why}]")
-    return answer.model_copy(update={"content": [*answer.content, note]})
 
 
 def read_facts(server: RemoteServer, remote: RemoteTool) -> FactOptions:

@@ -58,6 +58,11 @@ class CallLink:
         # Each call has a partial function of its own. Its first argument is the settings of the dispatcher.
         return None if ask is None else id(getattr(ask, "args", [ask])[0]), call.session_key, call.principal
 
+    def describe_unanswered(self, server: str) -> str:
+        """Return a note that no person has declined, which *server* may say, and why none was asked."""
+        why = "; ".join(dict.fromkeys(self.unanswered))
+        return f"[Note: no person has answered the question of the server {server}: {why}]"
+
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Report progress of the server as progress of the call. A server that floods is not always heard."""
         if self._budget.take():

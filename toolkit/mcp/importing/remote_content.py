@@ -21,6 +21,7 @@ import mcp_types as types
 from ...catalog import Catalog
 from ...catalogs.foreign_names import make_legal_name
 from ...catalogs.foreign_text import clean_text, explain_address
+from ...content import TextPart
 from ...context import Context
 from ...errors import ToolError
 from ...facts import FactOptions
@@ -28,6 +29,7 @@ from ...results import ToolResult
 from ...spec import Tool
 from .connection import ResultT
 from .imported_tool import NameBook, read_block, read_facts
+from .questions import CallLink
 from .remote_server import RemoteServer
 from .remote_tools import RemoteTool
 from .servers import Servers
@@ -57,12 +59,21 @@ class _RemoteContent:
         self._readers = {server.name: self._build_reader(servers, server) for servers, server in self._sources}
         self.catalog = Catalog(*self._readers.values())
 
-    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any]) -> ToolResult:
+    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any], link: CallLink) -> ToolResult:
         raise NotImplementedError
 
     def _build_reader(self, servers: Servers, server: RemoteServer) -> Tool:
         async def read(arguments: dict[str, Any], context: Context) -> ToolResult:
-            return await self._read(servers, server.name, arguments)
+            link = CallLink(context)
+            try:
+                result = await self._read(servers, server.name, arguments, link)
+            except ToolError as error:
+                if not link.unanswered:
+                    raise
+                raise ToolError(f"{error}\n{link.describe_unanswered(server.name)}") from error
+            if link.unanswered:
+                result.parts = [*result.parts, TextPart(link.describe_unanswered(server.name))]
+            return result
 
         facts: FactOptions = {
             **read_facts(server, RemoteTool(self.tool_name, "", {}, hints={"readOnlyHint": True})),
@@ -101,8 +112,8 @@ async def _list_all(servers: Servers, server: RemoteServer, request: Any, answer
     return items[: int(server.limits.max_tools)]
 
 
-async def _ask(servers: Servers, server: str, request: Any, answer: type[ResultT]) -> ResultT:
-    content = await servers.request(server, request, answer)
+async def _ask(servers: Servers, server: str, request: Any, answer: type[ResultT], link: CallLink) -> ResultT:
+    content = await servers.request(server, request, answer, link)
     if content is None:
         raise ToolError(f"the server {server} does not know `{request.method}` any more")
     return content
@@ -160,9 +171,9 @@ class RemoteResources(_RemoteContent):
         self._owners[key] = owners
         return list(entries.values())
 
-    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any]) -> ToolResult:
+    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any], link: CallLink) -> ToolResult:
         request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=arguments["uri"]))
-        answer = await _ask(servers, server, request, types.ReadResourceResult)
+        answer = await _ask(servers, server, request, types.ReadResourceResult, link)
         blocks = [types.EmbeddedResource(resource=contents) for contents in answer.contents]
         return ToolResult("", None, parts=[read_block(block, server) for block in blocks])
 
@@ -214,9 +225,9 @@ class RemotePrompts(_RemoteContent):
         server, own_name = self._owners.get(name, (None, ""))
         return None if server is None else (self._readers[server], own_name)
 
-    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any]) -> ToolResult:
+    async def _read(self, servers: Servers, server: str, arguments: dict[str, Any], link: CallLink) -> ToolResult:
         params = types.GetPromptRequestParams(name=arguments["name"], arguments=arguments.get("arguments", {}))
-        answer = await _ask(servers, server, types.GetPromptRequest(params=params), types.GetPromptResult)
+        answer = await _ask(servers, server, types.GetPromptRequest(params=params), types.GetPromptResult, link)
         parts = [read_block(message.content, server) for message in answer.messages]
         roles = [message.role for message in answer.messages]
         metadata = {"roles": roles, "description": clean_text(answer.description or "", _MAX_CHARS)}

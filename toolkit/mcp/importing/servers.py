@@ -242,14 +242,18 @@ class Servers(CatalogView):
 
         return build_tool(server, remote, name, send, self._pins, defer=entry.is_deferred)
 
-    async def request(self, server: str, request: Any, result_type: type[ResultT]) -> ResultT | None:
+    async def request(
+        self, server: str, request: Any, result_type: type[ResultT], link: CallLink | None = None
+    ) -> ResultT | None:
         """
         Return the answer of *server* to *request*, a request of the SDK; None if the server does not know the method.
+
+        The server may ask the person of *link* before it answers.
 
         Raises:
             ToolError: The server cannot be reached, or answered with an error.
         """
-        return await self._run_in(server, lambda connection: connection.request(request, result_type))
+        return await self._run_in(server, lambda connection: connection.request(request, result_type, link))
 
     async def _run_in(self, server: str, start: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
         loop = self._loop

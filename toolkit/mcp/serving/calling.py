@@ -147,7 +147,7 @@ class ToolCaller:
 
     async def _run(self, exchange: Exchange) -> ToolResult:
         context, principal = exchange.context, exchange.principal
-        name, arguments = exchange.params.name, self._arguments_of(exchange)
+        name = exchange.params.name
         session = self._conversations.session_of(context, principal)
         options: dict[str, Any] = {"principal": principal}
         if self._waiting is not None and is_stateless(context):
@@ -155,12 +155,14 @@ class ToolCaller:
                 self._digest(exchange.params), session, principal
             )
         options["session"] = exchange.session = session
+        arguments = self._arguments_of(exchange)
         call_id = None
         plan = self._dispatcher.find_plan(name)
         if plan is not None and plan.direct_call in _UNINTERRUPTED:
             return await self._dispatcher.call(name, arguments, **options)
         if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
             call_id = self._router.create_id()
+        _name_served_call(call_id)
         run = self._dispatcher.call(name, arguments, id=call_id, **options)
         if call_id is None:
             return await run_to_end(run)
@@ -341,6 +343,7 @@ class ToolCaller:
 
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         sender = ProgressSender(exchange.context.session.report_progress)
+        _name_served_call(request.call_id)
         # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
         dispatcher = self._dispatcher.extended(on_progress=sender.add)
         run = dispatcher.resume(
@@ -360,6 +363,13 @@ class ToolCaller:
                 await self._dispatcher.resume(self._handle_of(request), denial, principal=principal)
             except ApprovalError:
                 return  # it was answered meanwhile, or has expired
+
+
+def _name_served_call(call_id: str | None) -> None:
+    """Tell the host of the running request which call the client has made."""
+    host = current_host.get()
+    if isinstance(host, ClientHost):
+        host.call_id = call_id
 
 
 def _request_of(result: ToolResult) -> ApprovalRequest:

@@ -17,11 +17,21 @@ from mcp.server.connection import Connection
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..._plumbing.newest_items import NewestItems
+from ...calls.background.jobs import keep_no_jobs
+from ...calls.kept_outputs import keep_no_outputs
 from ...catalogs.foreign_text import clean_text
 from ...session import Session
 from .sealed_state import StateSeal
 
-__all__ = ["Conversations", "RequestContext", "connection_of", "is_modern", "is_stateless", "name_client"]
+__all__ = [
+    "Conversations",
+    "RequestContext",
+    "connection_of",
+    "is_modern",
+    "is_stateless",
+    "name_client",
+    "open_single_call",
+]
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -48,6 +58,14 @@ def name_client(context: RequestContext) -> str:
     """Return the name of the client for the record of its answers."""
     client = context.session.client_params
     return "MCP client" if client is None else f"MCP client {clean_text(client.client_info.name, 64)}"
+
+
+def open_single_call(session_id: str | None = None) -> Session:
+    """Return a conversation of one call. No later call has it, so it keeps no results and no jobs."""
+    session = Session() if session_id is None else Session(id=session_id)
+    keep_no_outputs(session)
+    keep_no_jobs(session)
+    return session
 
 
 class Conversations:
@@ -94,7 +112,9 @@ class Conversations:
 
     def session_of_principal(self, principal: str | None) -> Session:
         """Return the conversation of *principal* where there are no connections."""
-        return Session() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
+        return (
+            open_single_call() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
+        )
 
     def session_of_question(self, session_id: str | None, principal: str | None) -> Session | None:
         """Return the conversation of a question that was verified; None if it lasted for one call only."""

@@ -14,7 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mcp import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    GetPromptRequestParams,
+    ReadResourceRequestParams,
+)
 
 from ...catalogs.views import CatalogView
 from ...content import Part, TextPart
@@ -116,8 +122,13 @@ class FunctionCaller(ToolCaller):
         )
         answer = await self.call(context, call)
         if answer.get("isError"):
-            raise MCPError(INVALID_PARAMS, "\n".join(block.get("text", "") for block in answer["content"]))
+            raise MCPError(INTERNAL_ERROR, "\n".join(block.get("text", "") for block in answer["content"]))
         return answer
+
+    def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
+        if result.kind == "bad_args":
+            raise MCPError(INVALID_PARAMS, result.text)
+        return super()._answer(name, result)
 
 
 class PromptCaller(FunctionCaller):

@@ -23,6 +23,7 @@ from ..._plumbing.newest_items import NewestItems
 from ...approvals.terminal.screens import Screen, describe_grant
 from ...context import Context
 from ...decisions import ApprovalRequest, Decision
+from ...errors import ToolError
 from ...questions import DECLINED, Question
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
@@ -55,15 +56,26 @@ def has_questions(request: ApprovalRequest) -> bool:
 
 
 class ClientHost:
-    """The client that a call came from: its model and its folders are asked for as a user is asked a question."""
+    """
+    The client that a call came from: its model and its folders are asked for as a user is asked a question.
+
+    Attributes:
+        call_id: The id of that call. A call that its tool makes itself, with a dispatcher, cannot be asked about here.
+    """
 
     def __init__(self, capabilities: ClientCapabilities | None) -> None:
+        self.call_id: str | None = None
         self._capabilities = capabilities
 
     async def sample(
         self, context: Context, key: str, messages: Sequence[Mapping[str, str]], system: str, max_tokens: int
     ) -> str:
         """Return the text of the client's model. The call waits for it."""
+        if context.call.id != self.call_id:
+            raise ToolError(
+                "there is no model to ask: the client has not made this call itself, but called a tool that makes it; "
+                "let that tool ask the model"
+            )
         turns = [{"role": turn["role"], "content": {"type": "text", "text": turn["content"]}} for turn in messages]
         params: dict[str, Any] = {"messages": turns, "maxTokens": max_tokens}
         if system:
@@ -75,7 +87,7 @@ class ClientHost:
 
     async def list_roots(self, context: Context) -> list[str] | None:
         """Return the folders of the client; None if it names none. The call waits for them."""
-        if self._capabilities is None or self._capabilities.roots is None:
+        if self._capabilities is None or self._capabilities.roots is None or context.call.id != self.call_id:
             return None
         schema = {"type": "array", "items": {"type": "string"}}
         request = {"method": _ROOTS, "params": {}}

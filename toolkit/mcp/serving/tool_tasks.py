@@ -31,7 +31,7 @@ from ...results import ToolResult
 from ...session import Session
 from .answers import build_error_answer
 from .calling import Exchange, ToolCaller
-from .conversations import RequestContext, is_modern
+from .conversations import RequestContext, is_modern, open_single_call
 from .questions import build_requests, can_ask
 
 __all__ = ["EXTENSION", "ServedTask", "ToolTasks", "UpdateTaskParams"]
@@ -117,6 +117,8 @@ class ToolTasks(ToolCaller):
         arguments, plan = exchange.params.arguments, self._dispatcher.find_plan(exchange.params.name)
         if plan is None or not plan.may_detach or not self._may_begin(exchange.context) or not self._has_room():
             return arguments
+        if exchange.session is not None:
+            jobs_of(exchange.session)  # also if its conversation is this call alone: a task is found by its own name
         return {**(arguments or {}), BACKGROUND: True}
 
     def _may_begin(self, context: RequestContext) -> bool:
@@ -133,8 +135,8 @@ class ToolTasks(ToolCaller):
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         plan = self._dispatcher.find_plan(exchange.params.name)
         if exchange.session is None and plan is not None and plan.may_detach and self._may_begin(exchange.context):
-            # A job needs a session, also if its conversation is this call alone.
-            exchange.session = Session() if request.session is None else Session(id=request.session)
+            exchange.session = open_single_call(request.session)
+            jobs_of(exchange.session)
         return await super()._resume(exchange, request, decision)
 
     def _finish(self, exchange: Exchange, result: ToolResult) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ...dispatcher import Dispatcher
 from ...session import Session
 from ...values.visible import make_visible
 from .answers import build_error_answer
-from .conversations import RequestContext
+from .conversations import RequestContext, open_single_call
 from .sealed_state import StateSeal
 
 __all__ = ["WaitingCalls"]
@@ -56,7 +56,7 @@ class WaitingCalls:
             return session, None
         if principal is None:
             # A conversation of its own, which has no grants; its id is the same if the call is made again.
-            session = Session(id=self._seal.derive_session_id(digest))
+            session = open_single_call(self._seal.derive_session_id(digest))
         now = self.dispatcher.approvals.clock()
         period = int(now // self._expires_seconds)
         former, current = (
