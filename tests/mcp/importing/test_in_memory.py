@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import mcp_types as types
 import pytest
@@ -11,11 +12,11 @@ from mcp.server.mcpserver import Context as ServerContext
 from mcp.server.mcpserver import Image, MCPServer
 
 from tests.clocks import wait_until
-from toolkit import Dispatcher, Permissions, ToolCall
+from toolkit import BadArgs, Catalog, Dispatcher, Permissions, ToolCall, ToolError
 from toolkit.agent import Agent
 from toolkit.approvals import Approvals
 from toolkit.content import ImagePart
-from toolkit.mcp import RemoteServer, ServerLimits, Servers
+from toolkit.mcp import RemoteServer, ServerLimits, Servers, build_server
 from toolkit.mcp.importing.remote_tools import RemoteListing, RemoteTool
 from toolkit.providers import ScriptedProvider
 
@@ -172,3 +173,26 @@ async def test_a_program_says_what_the_calls_of_a_server_cost():
         allowing = Dispatcher(tools, permissions=Permissions("auto", rules[:1]))
         assert (await denying.call("shop_price", {"item": "tea"})).kind == "denied"
         assert (await allowing.call("shop_price", {"item": "tea"})).cost == 0.01
+
+
+@BOTH
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize(("error", "kind"), [(ToolError, "failed"), (BadArgs, "bad_args")])
+async def test_a_failure_of_our_own_server_is_told_once(revision, hops, error, kind):
+    """The words around the reason, and the advice, do not grow with each gateway on the way."""
+    shop = Catalog()
+
+    @shop.tool(read_only=True)
+    def buy() -> str:
+        """Buy something."""
+        raise error("no stock: ask again\non Monday")
+
+    expected = (await Dispatcher(shop).call("buy")).text
+    async with AsyncExitStack() as stack:
+        tools, name = shop, "buy"
+        for number in range(hops):
+            server = build_server(Dispatcher(tools))
+            remote = RemoteServer(server, revision=revision, tool_prefix=f"s{number}_", trusted=True)
+            tools, name = await stack.enter_async_context(Servers(None, {f"s{number}": remote})), f"s{number}_{name}"
+        result = await Dispatcher(tools).call(name)
+    assert (result.kind, result.text) == (kind, expected)

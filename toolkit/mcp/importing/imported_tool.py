@@ -8,7 +8,7 @@ begins with the server, is legal, and is never one that another tool holds.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import mcp_types as types
 
@@ -32,6 +32,9 @@ __all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_block", "
 _MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
 _CHANGED = "its server has changed its definition since it was last used"
+
+_Failure: TypeAlias = Literal["failed", "bad_args"]
+"""The kinds of results that an answer about a failure may have: a server does not say that a call was denied here."""
 
 SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]
 """Sends a call to the server and returns its answer: the tool, the arguments, and the call that it is for."""
@@ -113,13 +116,23 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
     kept = parts if any(not isinstance(part, TextPart) for part in parts) else []
     if answer.is_error:
-        return ToolResult.failure("failed", text or f"the server {server} gives no reason", parts=kept)
+        kind, reason = _read_failure(text or f"the server {server} gives no reason")
+        return ToolResult.failure(kind, reason, parts=kept)
     has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
     if has_value:
         value = mcp_format.unwrap_value(answer.structured_content, answer.meta, is_wrapped=is_wrapped)
         return ToolResult(text, value, parts=kept)
     # Without a text of its own, a result has the text of all its parts.
     return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
+
+
+def _read_failure(text: str) -> tuple[_Failure, str]:
+    """Return the kind and the reason of a failure, without the words that a server of ours puts around the reason."""
+    for kind in get_args(_Failure):
+        before, _, after = ToolResult.failure(kind, "\0").text.partition("\0")
+        if text.startswith(before) and text.endswith(after):
+            return kind, text.removeprefix(before).removesuffix(after)
+    return "failed", text
 
 
 def read_block(block: Any, server: str) -> Part:
