@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ..._plumbing.wording import build_fence
 from .html_elements import (
     BLOCKS,
     CLOSES,
@@ -305,8 +306,7 @@ class _MarkdownWriter:
         code = "".join(self._pieces).strip("\n").rstrip()
         self._pieces.clear()
         if code:
-            longest = max(map(len, re.findall("`+", code)), default=0)
-            marks = "`" * max(3, longest + 1)
+            marks = build_fence(code)
             self._write(f"{marks}{self._language}\n{code}\n{marks}")
         self._language = ""
 
