@@ -410,3 +410,10 @@ def test_attributes_come_back(pairs):
     written = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
     (tag,) = tokenize(f"<x{written}>")
     assert tag == HtmlStartTag("x", {name: html.unescape(html.escape(value)) for name, value in pairs})
+
+
+@pytest.mark.parametrize("depth", [1, 127, 128, 300])
+def test_what_is_hidden_is_left_out_at_any_depth(depth):
+    """A page could otherwise tell the model what no person sees."""
+    hidden = "<div hidden><div>a</div>b</div><script>c()</script><p style='display:none'>d<b>e</b></p>"
+    assert text(f"{'<div>' * depth}{hidden}shown{'</div>' * depth}<p>out</p>") == "shown\n\nout"
