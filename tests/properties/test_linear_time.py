@@ -18,6 +18,7 @@ from toolkit.agent.final_answers import AnswerFormat
 from toolkit.agent.summarizer import _join_entries
 from toolkit.docstrings.markup import join_lines
 from toolkit.errors import BadArgs, DefinitionError
+from toolkit.formats.schemas.property_names import _plain_names
 from toolkit.mcp.importing.http_client import _PARAMETER
 from toolkit.mcp.importing.server_file import _expand_variables
 from toolkit.mcp.serving.resources import ResourceBook
@@ -64,6 +65,7 @@ READERS = {
     "variables of a server file": lambda text: _expand_variables(text, {}, "x"),
     "lines of a docstring": join_lines,
     "pattern of a document": read_pattern,
+    "names of parameters": lambda text: _plain_names(f"{letter}{at}" for at, letter in enumerate(text[: LENGTH // 10])),
     "message of msgspec": _parse_message,
     "entries of a conversation": lambda text: list(_join_entries(text, LENGTH)),
 }
