@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ web_server/ mcp/ durable/ flows/ telemetry/ testing/ inspector/ cli/ __main__ __init__",
-    "_plumbing": "decompression distribution forks generated_ids graphs line_files markdown newest_items pauses records regular_files result_attributes tracebacks versioned_json wording __init__",
+    "_plumbing": "decompression distribution forks generated_ids graphs line_files newest_items pauses records regular_files result_attributes tracebacks versioned_json wording markdown __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox active_run model_requests hand_overs answer_checks lifecycle summarizer loop resume subruns agent_as_tool inner_agents agent_inputs agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",

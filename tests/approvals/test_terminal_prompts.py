@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -21,7 +22,9 @@ import pytest
 
 from toolkit.approvals.askers import Callback, DenyAll
 from toolkit.approvals.terminal.prompt import TerminalPrompt
+from toolkit.approvals.terminal.screens import Screen
 from toolkit.decisions import Decision
+from toolkit.questions import Question
 
 from .prompt_kit import DIFF, HOSTILE, request
 
@@ -359,3 +362,12 @@ def test_deny_all_denies_every_request():
     decision = Decision.deny("there is no person to ask", by="nobody", principal="bob")
     assert DenyAll().ask(request(principal="bob")) == decision
     assert DenyAll("closed at night").ask(request()).reason == "closed at night"
+
+
+@pytest.mark.parametrize(("length", "is_whole"), [(20_000, True), (20_001, False)])
+def test_a_question_that_is_cut_says_so(length, is_whole):
+    """And the request does not count as shown."""
+    output = io.StringIO()
+    asked = dataclasses.replace(request(), questions=(Question(key="q", message="x" * length, schema={}),))
+    assert Screen(output, colour=False).show(asked, 0.0) is is_whole
+    assert ("(cut: 20,000 of 20,001 characters shown)" in output.getvalue()) is not is_whole

@@ -256,3 +256,12 @@ def find_texts(value):
         yield from (text for item in value.items() for part in item for text in find_texts(part))
     elif isinstance(value, list | tuple):
         yield from (text for item in value for text in find_texts(item))
+
+
+@pytest.mark.parametrize("piece", ["- ", "[", "{a: ", "? ", "[{a: "])
+def test_yaml_that_is_nested_without_end_is_refused(tmp_path, piece):
+    """PyYAML's loader in C would overflow the stack and end the process."""
+    path = tmp_path / "api.yaml"
+    path.write_text(f"openapi: 3.1.0\npaths:\n  /a: {piece * 100_000}" if piece[0] in "[{" else piece * 100_000)
+    with pytest.raises(DefinitionError, match="nested more than 400 levels deep"):
+        Catalog.from_openapi(path)

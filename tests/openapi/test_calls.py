@@ -269,3 +269,11 @@ async def test_an_answer_that_the_document_does_not_describe_reaches_a_client_of
     assert "has run, and returned a value that its output schema does not allow: " in answer.content[0].text
     assert "allow: \n" not in answer.content[0].text
     assert body.decode().replace(" ", "") in answer.content[0].text.replace(" ", "")
+
+
+@pytest.mark.parametrize(("status", "kind"), [(200, "failed"), (400, "failed"), (503, "transient")])
+def test_a_body_that_is_nested_without_end_is_a_clear_failure(status, kind):
+    """The status still says what happened."""
+    result = call(PETS, "add", app=app_for(b"[" * 100_000, status, content_type="application/json"))
+    assert result.kind == kind
+    assert "Recursion" not in result.text

@@ -10,6 +10,7 @@ from toolkit.access import Reads
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
+from toolkit.permissions.rule_values import could_be
 from toolkit.safety import SafetyChecks
 from toolkit.spec import Tool
 
@@ -60,3 +61,9 @@ async def test_a_rule_without_a_parameter_is_about_the_marked_path(tmp_path):
     dispatcher = Dispatcher(catalog, permissions=permissions, safety=SafetyChecks([tmp_path]))
     sent = [{"text": "x", "path": "src/a"}, {"text": "src/a", "path": "x"}]
     assert [(await dispatcher.call("do", arguments)).kind for arguments in sent] == ["denied", "ok"]
+
+
+def test_a_text_that_is_nested_without_end_is_a_text():
+    """It is no other value."""
+    assert could_be("[" * 1_900, {"type": "string"})
+    assert not could_be("[" * 1_900, {"type": "integer"})

@@ -6,6 +6,8 @@ import base64
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.policies.credentials import (
     is_credential_header,
@@ -115,6 +117,10 @@ SHOWN = {
     "a storage account": (f"AccountName=somebody;AccountKey={KEY}==;EndpointSuffix=core.net", [f"{KEY}=="]),
     "headers": (json.dumps({"Authorization": f"Bearer {KEY}", "X-Team": "lighthouse", "n": 1}), [KEY]),
     "headers inside an object": (json.dumps({"files": {"headers": {"X-Api-Key": KEY}}}), [KEY]),
+    "settings of MCP servers": (
+        '{"mcpServers":{"a":{"env":{"API_TOKEN":"%s"}},"b":{"args":["-v","--token=%s"]}}}' % (KEY, OTHER),
+        [KEY, OTHER],
+    ),
     "another address": ("https://host:8080/path?verbose=certainly#token=none", []),
     "no address": ("http://[broken", []),
     "no object": ("{not json", []),
@@ -190,3 +196,10 @@ def test_a_credential_of_digits_is_not_masked_inside_a_longer_number(text):
     masked = "the pin [redacted] of [redacted], (pin-[redacted]), [redacted]."
     assert redaction.mask_text(f"{text}, the pin 100200 of a key, (pin-100200), 100200.") == f"{text}, {masked}"
     assert redaction.mask_value([1002003, 100200.5, 100200]) == [1002003, 100200.5, "[redacted]"]
+
+
+@given(st.integers(0, 12))
+def test_a_credential_in_a_text_is_masked_at_any_depth(depth):
+    """What is nested too deeply to be read is masked in all its parts."""
+    text = "".join(f"option{number}=" for number in range(depth)) + f"password={KEY}"
+    assert KEY in list_variable_secrets([("SETTINGS", text)])

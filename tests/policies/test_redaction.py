@@ -317,3 +317,12 @@ def test_progress_is_masked():
     progress = Progress(call_id="c", tool="t", message="key", value=["key"])
     assert Redaction(["key"]).mask_progress(progress) == Progress(call_id="c", tool="t", message=MASK, value=[MASK])
     assert Redaction(["key"]).mask_progress(Progress(call_id="c", tool="t")).message is None
+
+
+@given(st.text("ab", min_size=1, max_size=6), st.text("ab", max_size=24))
+def test_a_secret_that_overlaps_itself_is_masked_at_each_place(secret, text):
+    """Every character of every occurrence is covered, and no other."""
+    places = [at for at in range(len(text)) if text.startswith(secret, at)]
+    covered = {position for at in places for position in range(at, at + len(secret))}
+    kept = "".join(letter for position, letter in enumerate(text) if position not in covered)
+    assert Redaction([secret]).mask_text(text).replace(MASK, "") == kept

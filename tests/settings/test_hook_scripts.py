@@ -83,6 +83,7 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("sh $SCRIPT", "known only when it runs"),
         ('"$TOOL" --all', "known only when it runs"),
         ("sh tools/*.sh", "known only when it runs"),
+        ("${" * 9_000, "it cannot be read (it is nested too deeply)"),
         ("echo 'not closed", "it cannot be read (quotes that do not match)"),
         ("chronic make check", "`make` runs files"),
         ("find tools -execdir sh x.sh ;", "changes the folder"),

@@ -29,6 +29,8 @@ from tests.telemetry.kept_spans import build_work
 from toolkit import Decision, Dispatcher, Session
 from toolkit.policies.retry import RetryPolicy
 from toolkit.telemetry import Telemetry, TraceFile
+from toolkit.telemetry.names import Names
+from toolkit.telemetry.trace_file import _FileSpan
 
 pytestmark = pytest.mark.anyio
 
@@ -176,3 +178,11 @@ async def test_a_file_that_cannot_be_written_any_more_is_logged_once(tmp_path, c
 def test_a_file_in_no_folder_is_refused_at_once(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         TraceFile(tmp_path / "no" / "run.jsonl")
+
+
+def test_events_that_are_left_out_are_counted(tmp_path):
+    """A span has 128 of them, and says how many it had besides."""
+    span = _FileSpan(lambda line: None, "a", {Names.OPERATION: Names.CHAT}, [], None, 0)
+    for at in range(130):
+        span.add_event("retry", {}, at)
+    assert (len(span.record["events"]), span.record["droppedEventsCount"]) == (128, 2)

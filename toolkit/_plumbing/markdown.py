@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .wording import build_fence
+
 __all__ = ["build_table", "fence_text", "show_catalog", "show_result", "show_run", "show_tool"]
 
 _MAX_CHARS = 4000
@@ -45,8 +47,7 @@ def show_run(run: Any) -> str:
 def fence_text(text: str, language: str = "") -> str:
     """Return *text*, cut if it is long, in a fence that it cannot close."""
     shown = text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]} ..."
-    longest = max(map(len, re.findall("`+", shown)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = build_fence(shown)
     return f"{fence}{language}\n{shown}\n{fence}"
 
 

@@ -10,7 +10,9 @@ Word numbers, durations and quoted texts the same way in every message.
 
 from __future__ import annotations
 
-__all__ = ["MASK", "format_count", "format_dollars", "format_seconds", "in_backticks"]
+import re
+
+__all__ = ["MASK", "build_fence", "format_count", "format_dollars", "format_seconds", "in_backticks"]
 
 MASK = "[redacted]"
 """What stands in place of a secret."""
@@ -46,7 +48,10 @@ def in_backticks(text: str) -> str:
     """Return *text* in backticks, or as Markdown has it, in more of them than *text* itself has in a row."""
     if "`" not in text:
         return f"`{text}`"
-    fence = "``"
-    while fence in text:
-        fence += "`"
+    fence = build_fence(text, 2)
     return f"{fence} {text} {fence}"
+
+
+def build_fence(text: str, min_length: int = 3) -> str:
+    """Return more backticks than *text* has in a row, and at least *min_length*."""
+    return "`" * max(min_length, 1 + max(map(len, re.findall("`+", text)), default=0))

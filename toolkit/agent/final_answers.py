@@ -28,7 +28,6 @@ __all__ = ["UNREAD", "AnswerFormat", "FinalAnswer", "check_name_is_free", "is_fi
 
 _KEY = "answer"
 _DESCRIPTION = "Hand over your final answer. Your work ends with it, so call this alone, when you are done."
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _SEPARATOR = re.compile(r"[\W_]+")
 
 
@@ -146,9 +145,8 @@ class AnswerFormat:
 
     def read_text(self, text: str) -> FinalAnswer:
         """Return the answer in *text*: JSON, alone or in a fenced block, or a plain text if that is of the type."""
-        fenced = _FENCED.fullmatch(text)
         try:
-            value = loads(text if fenced is None else fenced[1])
+            value = loads(_remove_fence(text))
         except ValueError as error:
             reason = str(error).removeprefix("not JSON: ")
             refusal = BadArgs(f"it is not JSON in the requested form ({reason})")
@@ -174,6 +172,13 @@ class AnswerFormat:
         repaired = repair_arguments(stripped, self.tool.about.checker.validator, hidden=self.tool.signature.secrets)
         if repaired is not None:
             yield repaired.arguments, repaired.notes
+
+
+def _remove_fence(text: str) -> str:
+    """Return the content of *text* if that is a fenced block, and otherwise *text*."""
+    mark, _, content = text.strip().partition("\n")
+    is_fenced = mark.rstrip().lower() in ("```", "```json") and content.endswith("```")
+    return content.removesuffix("```") if is_fenced else text
 
 
 def is_final_answer(name: str) -> bool:

@@ -174,10 +174,12 @@ def _render_part(part: Part) -> str:
 def _join_entries(entries: Iterable[str], max_chars: int) -> Iterator[str]:
     """Yield *entries* joined to pieces of about *max_chars* characters."""
     piece: list[str] = []
+    size = 0
     for entry in entries:
-        if piece and sum(map(len, piece)) + len(piece) + len(entry) > max_chars:
+        if piece and size + len(entry) > max_chars:
             yield "\n".join(piece)
-            piece = []
+            piece, size = [], 0
         piece.append(entry)
+        size += len(entry) + 1
     if piece:
         yield "\n".join(piece)

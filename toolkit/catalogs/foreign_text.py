@@ -66,7 +66,8 @@ def clean_text(text: str, max_chars: int) -> str:
         short = _shorten_gaps(_remove_marks(plain))
         if _MARKS.search(short):  # a gap was shortened in what was too long for a mark
             short = _shorten_gaps(re.sub(r"[<>\[\]]", "", short))
-    return short if len(short) <= max_chars else f"{short[: max_chars - 4].rstrip()} ..."
+    is_whole = len(short) <= max_chars and len(text) <= 4 * max_chars
+    return short if is_whole else f"{short[: max_chars - 4].rstrip()} ..."
 
 
 def is_clean(text: str) -> bool:

@@ -12,7 +12,7 @@ __all__ = ["BULLET", "clean", "collapse_gaps", "dedent", "indent_of", "join_line
 
 BULLET = lazy_pattern(r"(?:[-*+•]|\d{1,3}[.)])\s")
 _LAYOUT = lazy_pattern(r"\n(?:\n| *+(?:[-*+•]|\d{1,3}[.)])\s)|```")
-_WRAP = lazy_pattern(r" *+\n *+")
+_WRAP = lazy_pattern(r"(?<! ) *+\n *+")
 _LINE_INDENT = lazy_pattern(r"\n( *+)[^ \n]")
 _GAP = lazy_pattern(r"\n\n\n++")
 _ROLE = lazy_pattern(r"(?<![\w:`]):[A-Za-z]{1,20}(?::[A-Za-z]{1,20})?:`~?")

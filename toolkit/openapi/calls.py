@@ -231,7 +231,7 @@ def _find_words(text: str) -> str:
     """Return what the body of a failure says, in clean text: the title and the detail of a problem, or its start."""
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return clean_text(text, _MAX_MESSAGE_CHARS) if "<html" not in text[:500].lower() else ""
     if isinstance(data, Mapping):
         inner = data.get("error")

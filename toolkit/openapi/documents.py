@@ -188,6 +188,11 @@ def _parse_yaml(text: bytes, address: str) -> Any:
         for letter, resolvers in base.yaml_implicit_resolvers.items()
     }
     try:
+        depth = 0
+        for event in yaml.parse(text, Loader=Loader):  # a text that is nested too deeply would end the process below
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:
+                raise RecursionError(f"it is nested more than {_MAX_DEPTH} levels deep")  # noqa: TRY301 -- as the loader
         data = yaml.load(text, Loader=Loader)  # noqa: S506 -- the loader is a safe one
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DefinitionError(f"{address}: the document is not YAML: {str(error)[:300]}") from None

@@ -53,7 +53,7 @@ _ESCAPE = r"""\\(?:
 _MEMBER = re.compile(rf"{_ESCAPE}|.", re.VERBOSE | re.DOTALL)
 _TOKEN = re.compile(
     rf"""\\(?P<number>[1-9][0-9]*) | {_ESCAPE}
-    | \[(?P<negation>\^?)(?P<members>(?:\\.|[^\]\\])*)\]
+    | \[(?P<negation>\^?)(?P<members>(?:\\.|[^\]\\])*+)(?:(?P<end>\])|\\?\Z)
     | (?P<opening>\((?:\?<?[=!]|\?P?<(?P<name>[A-Za-z_]\w*)>|(?P<plain>(?!\?)))?)
     | (?P<closing>\)) | .""",
     re.VERBOSE | re.DOTALL,
@@ -65,7 +65,7 @@ def translate_pattern(pattern: str) -> str:
     try:
         translated = _translate(pattern)
         re.compile(translated)
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise DefinitionError(f"the pattern {pattern[:200]!r} has no meaning: {error}") from None
     return translated
 
@@ -73,19 +73,21 @@ def translate_pattern(pattern: str) -> str:
 def _translate(pattern: str) -> str:
     tokens = list(_TOKEN.finditer(pattern))
     group_count = sum(map(_is_captured, tokens))
-    open_groups: list[tuple[int, bool]] = []  # the number of each, and whether it negates what is in it
+    open_groups: list[tuple[int, bool]] = []  # the number of each, and whether what is in it counts as it stands
     closed_numbers: set[int] = set()
     pieces: list[str] = []
     number = 0
     for token in tokens:
         piece = token[0]
-        is_wide = sum(negates for _, negates in open_groups) % 2 == 0
+        is_wide = not open_groups or open_groups[-1][1]
         if token["opening"]:
             number += _is_captured(token)
-            open_groups.append((number if _is_captured(token) else 0, piece.endswith("!")))
+            open_groups.append((number if _is_captured(token) else 0, is_wide != piece.endswith("!")))
             piece = f"(?P<{token['name']}>" if token["name"] else piece
         elif token["closing"] and open_groups:
             closed_numbers.add(open_groups.pop()[0])
+        elif token["members"] is not None and not token["end"]:
+            raise re.error("a `[` has no `]`")
         elif token["members"] is not None:
             piece = _translate_class(token["members"], is_negated=bool(token["negation"]), is_wide=is_wide)
         elif token["number"] and int(token["number"]) <= group_count:

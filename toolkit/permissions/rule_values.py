@@ -102,7 +102,7 @@ def could_be(text: str, schema: Any) -> bool:
 
     values: list[Any] = [text]
     if text == text.strip():
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             values.append(json.loads(text))
     return any(map(Draft202012Validator(dict(schema)).is_valid, values))
 

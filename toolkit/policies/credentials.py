@@ -23,7 +23,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lazy_names import LazyModule
 from .redaction import Redaction
@@ -89,7 +89,12 @@ _MIN_USER_CHARS = 16
 """A user name beside a password is shown in many results. It may be a key if it is as long as one and has digits."""
 
 _MAX_NESTED = 4
-"""How deep texts are read that stand in others, such as an address in a JSON object in a variable."""
+"""
+How deep texts are read that stand in others, such as an address in a JSON object in a variable. Every part of a text
+that is nested deeper is masked.
+"""
+
+_DEEP_PARTS = re.compile(r"""[\s=:;,&"']+""")
 
 
 def is_credential_header(name: str) -> bool:
@@ -110,6 +115,7 @@ def list_header_secrets(headers: Pairs) -> list[str]:
     for _ in range(_MAX_NESTED):  # not by recursion: a text such as `key:a=key:a=` has a text in each of its ends
         found += (secret for name, value in headers for secret in _read_header(name, value))
         headers = list(dict.fromkeys(pair for _, value in headers for pair in _iter_shown(value)))
+    found += (part for _, value in headers for part in _DEEP_PARTS.split(value))
     return [secret for secret in dict.fromkeys(found) if len(secret) >= MIN_SECRET_CHARS]
 
 
@@ -182,13 +188,20 @@ def _iter_shown(text: str) -> Iterator[tuple[str, str]]:
         yield from _iter_address(text.strip())
     elif text.lstrip().startswith("{"):
         with contextlib.suppress(ValueError, RecursionError):
-            for name, value in json.loads(text).items():
-                if isinstance(value, str | dict):
-                    yield name, value if isinstance(value, str) else json.dumps(value)
+            yield from _iter_texts(json.loads(text))
     elif "=" in text:
         for part in text.split(";") if ";" in text else re.split(r"\s+|,(?=[\w.-]+=)", text):
             name, _, value = part.partition("=")
             yield name.strip(), value.strip(" \"',")
+
+
+def _iter_texts(data: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text in JSON, with the key that it stands under, at any depth."""
+    for key, value in data.items() if isinstance(data, dict) else ((name, item) for item in data):
+        if isinstance(value, str):
+            yield key, value
+        elif isinstance(value, dict | list):
+            yield from _iter_texts(value, key)
 
 
 def _iter_address(text: str) -> Iterator[tuple[str, str]]:

@@ -269,10 +269,16 @@ def _list_forms(text: str) -> set[str]:
 
 def _build_span_finder(form: str) -> _SpanFinder:
     def spans(text: str) -> Iterator[tuple[int, int]]:
-        start = text.find(form)
+        start, step = text.find(form), len(form)
         while start >= 0:
             yield start, start + len(form)
-            start = text.find(form, start + 1)  # only one further, because the text may overlap itself
+            # The text may overlap itself. In a run of it, the next place is found by what the last step added, because
+            # each search takes time for the whole text.
+            if step < len(form) and text.startswith(form[-step:], start + len(form)):
+                start += step
+            else:
+                following = text.find(form, start + 1)
+                start, step = following, following - start
 
     return spans
 

@@ -24,6 +24,7 @@ from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
+    append_text,
     arguments_object,
     as_object_list,
     copy_native_content,
@@ -215,6 +216,7 @@ class _AnthropicAssembler:
         self._message: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, list[str]] = {}
+        self._citations: dict[int, list[Any]] = {}
         self.is_complete = False
         self.size = 0
 
@@ -238,6 +240,8 @@ class _AnthropicAssembler:
     def response(self) -> dict[str, Any]:
         for index, pieces in self._inputs.items():
             self._blocks[index]["input"] = parse_arguments("".join(pieces))
+        for index, citations in self._citations.items():
+            self._blocks[index]["citations"] = citations
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> str:
@@ -246,12 +250,11 @@ class _AnthropicAssembler:
             self._inputs.setdefault(index, []).append(delta["partial_json"])
             self.size += len(delta["partial_json"])
         elif kind == "citations_delta":
-            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+            self._citations.setdefault(index, list(block.get("citations") or ())).append(delta["citation"])
             self.size += 1
         elif kind in _TEXT_FIELDS:
-            name = _TEXT_FIELDS[kind]
-            block[name] = block.get(name, "") + delta[name]
-            self.size += len(delta[name])
+            append_text(block, _TEXT_FIELDS[kind], delta[_TEXT_FIELDS[kind]])
+            self.size += len(delta[_TEXT_FIELDS[kind]])
         return str(delta["text"]) if kind == "text_delta" else ""
 
 

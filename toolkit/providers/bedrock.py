@@ -29,6 +29,7 @@ from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
+    append_text,
     arguments_object,
     as_object_list,
     copy_native_content,
@@ -303,16 +304,15 @@ class _ConverseAssembler:
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
         text = delta.get("text", "")
         if text:
-            block["text"] = block.get("text", "") + text
+            append_text(block, "text", text)
         if "toolUse" in delta:
-            use = block.setdefault("toolUse", {})
-            use["input"] = use.get("input", "") + delta["toolUse"]["input"]
+            append_text(block.setdefault("toolUse", {}), "input", delta["toolUse"]["input"])
             self.size += len(delta["toolUse"]["input"])
         for name, piece in get_object(delta, "reasoningContent").items():
             thought = block.setdefault("reasoningContent", {})
             if name != "redactedContent":
                 thought = thought.setdefault("reasoningText", {})
-            thought[name] = thought.get(name, "") + piece
+            append_text(thought, name, piece)
             self.size += len(piece)
         self.size += len(text)
         return str(text)

@@ -22,6 +22,7 @@ from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
 from .wire import (
+    append_text,
     arguments_object,
     as_object_list,
     copy_native_content,
@@ -221,6 +222,6 @@ class _GeminiAssembler:
         last = self._parts[-1] if self._parts else {}
         is_text = "text" in last and "text" in part and last.get("thought") == part.get("thought")
         if is_text and not (last.keys() | part.keys()) - {"text", "thought"}:
-            last["text"] += part["text"]
+            append_text(last, "text", part["text"])
         else:
             self._parts.append(part)

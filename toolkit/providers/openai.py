@@ -20,6 +20,7 @@ from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
 from .wire import (
+    append_text,
     arguments_text,
     as_object_list,
     build_cache_key,
@@ -206,6 +207,7 @@ class _ChatCompletionsAssembler:
         self._fields: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._calls: list[dict[str, Any]] = []
+        self._newest_calls: dict[tuple[str, Any], dict[str, Any]] = {}  # with each id and each index
         self._finish_reason: Any = None
         self.size = 0
 
@@ -223,7 +225,7 @@ class _ChatCompletionsAssembler:
                     for call_delta in value or ():
                         self._grow_call(call_delta)
                 elif name != "role" and value is not None:
-                    self._message[name] = self._join_pieces(self._message.get(name), value)
+                    self._grow(self._message, name, value)
             text = _join_text(delta.get("content")) or _join_text(delta.get("refusal"))
             self._finish_reason = choice.get("finish_reason") or self._finish_reason
         return text
@@ -237,26 +239,33 @@ class _ChatCompletionsAssembler:
         for name, value in delta.items():
             if name == "function":
                 for part, piece in (value or {}).items():
-                    before = call["function"].get(part)
-                    is_repeated = part == "name" and piece == before
-                    call["function"][part] = before if is_repeated else self._join_pieces(before, piece)
+                    is_repeated = part == "name" and piece == call["function"].get("name")
+                    self._grow(call["function"], part, None if is_repeated else piece)
             elif value not in (None, ""):
                 call[name] = value
 
     def _find_or_add_call(self, delta: Mapping[str, Any]) -> dict[str, Any]:
-        if not any(_is_continuation(delta, call) for call in self._calls):
-            self._calls.append({"function": {}})
+        keys = [(name, delta[name]) for name in ("id", "index") if delta.get(name) not in (None, "")]
+        candidates = [self._newest_calls[key] for key in keys if key in self._newest_calls] + self._calls[-1:]
+        call = next((call for call in candidates if _is_continuation(delta, call)), None)
+        if call is None:
+            call = {"function": {}}
+            self._calls.append(call)
             self.size += 1
-            return self._calls[-1]
-        return next(call for call in self._calls[::-1] if _is_continuation(delta, call))
+        self._newest_calls.update(dict.fromkeys(keys, call))
+        return call
 
-    def _join_pieces(self, before: Any, piece: Any) -> Any:
-        if before is None or piece is None:
-            self.size += bool(piece)
-            return before if piece is None else piece
-        is_growing = isinstance(before, (str, list)) and type(before) is type(piece)
-        self.size += len(piece) if is_growing else 0
-        return before + piece if is_growing else piece
+    def _grow(self, fields: dict[str, Any], name: str, piece: Any) -> None:
+        kind = type(fields.get(name))
+        if kind is str and isinstance(piece, str):
+            append_text(fields, name, piece)
+            self.size += len(piece)
+        elif kind is list and isinstance(piece, list):
+            fields[name] += piece
+            self.size += len(piece)
+        elif fields.get(name) is None or piece is not None:
+            self.size += fields.get(name) is None and bool(piece)
+            fields[name] = list(piece) if isinstance(piece, list) else piece
 
 
 def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from .messages import AssistantMessage, ToolMessage, UserMessage
 
 __all__ = [
     "UNREADABLE",
+    "append_text",
     "arguments_object",
     "arguments_text",
     "as_object_list",
@@ -133,6 +134,14 @@ def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCa
             number += 1
         calls_by_id[own_id] = ToolCall(call.name, parse_arguments(call.arguments), own_id, metadata=call.metadata)
     return tuple(calls_by_id.values())
+
+
+def append_text(fields: dict[str, Any], name: str, piece: str) -> None:
+    """Append *piece* to the text under *name*, which may be missing, in time that depends on *piece* alone."""
+    text = fields.get(name, "")
+    fields[name] = ""  # Python extends a text in place if only this function holds it; otherwise it copies all of it
+    text += piece
+    fields[name] = text
 
 
 def parse_arguments(arguments: Any) -> Any:

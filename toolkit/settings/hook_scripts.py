@@ -285,7 +285,10 @@ def _read_commands(command: str | Sequence[str]) -> list[SimpleCommand]:
     while waiting:
         part = waiting.pop(0)
         if isinstance(part, str):
-            waiting += _split_text(part)
+            try:
+                waiting += _split_text(part)
+            except RecursionError:
+                raise CannotParse("it is nested too deeply") from None
             continue
         commands.append(part)
         if len(commands) + len(waiting) > MAX_COMMANDS:

@@ -116,6 +116,8 @@ class _FileSpan:
         if len(self.record["events"]) < _MAX_EVENTS:
             event = {"timeUnixNano": str(at), "name": name, "attributes": _write_attributes(attributes)}
             self.record["events"].append(event)
+        else:
+            self.record["droppedEventsCount"] = self.record.get("droppedEventsCount", 0) + 1
 
     def end(self, at: int) -> None:
         self.record |= {"endTimeUnixNano": str(at), "attributes": _write_attributes(self._attributes)}

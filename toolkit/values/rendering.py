@@ -48,6 +48,7 @@ __all__ = [
 
 _MAX_DEPTH = 50
 _MAX_CONTAINERS = 300_000
+_TOO_MUCH = "<too much>"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (int, int.__int__), (float, float.__float__))
 _TEXTS = frozenset({str})
@@ -206,7 +207,7 @@ class _Conversion:
             return "<too deep>"
         self._containers_left -= 1
         if self._containers_left < 0:
-            return "<too much>"
+            return _TOO_MUCH
         self._ancestor_ids.add(identity)
         try:
             return self._convert_structure(value, kind)
@@ -238,9 +239,9 @@ class _Conversion:
         if issubclass(kind, _BYTES):
             return base64.b64encode(bytes(value)).decode()
         if issubclass(kind, Mapping):
-            return self._convert_pairs(_limit_items(value.items(), kind))
+            return self._convert_pairs(_limit_items(value.items(), kind, (_TOO_MUCH, _TOO_MUCH)))
         if issubclass(kind, _ITEMS) and not _list_fields(kind):
-            items = self._convert_items(_limit_items(value, kind))
+            items = self._convert_items(_limit_items(value, kind, _TOO_MUCH))
             return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
         return self._convert_object(value, kind, shape)
 
@@ -282,7 +283,8 @@ class _Conversion:
                 (name, getattr(value, attribute)) for name, attribute in fields if hasattr(value, attribute)
             )
         if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # the rows of a database
-            return self._convert_pairs((key, value[key]) for key in itertools.islice(value.keys(), _MAX_CONTAINERS))
+            pairs = ((key, value[key]) for key in value.keys())  # noqa: SIM118 -- it may have no `__iter__`
+            return self._convert_pairs(_limit_items(pairs, kind, (_TOO_MUCH, _TOO_MUCH)))
         return describe_value(value) if issubclass(kind, BaseException) else self.describe(value)
 
     def _find_codec(self, kind: type) -> Codec | None:
@@ -314,9 +316,16 @@ def _read_codec(kind: type) -> Codec | None:
         return None
 
 
-def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
-    """Return *items*, cut to a limit if *kind* is not a builtin class, because other iterators may never end."""
-    return items if kind in _BUILTIN_CONTAINERS else itertools.islice(items, _MAX_CONTAINERS)
+def _limit_items(items: Iterable[Any], kind: type, mark: Any) -> Iterable[Any]:
+    """
+    Return *items*. If *kind* is not a builtin class, they are cut to a limit, because other iterators may never end.
+
+    *mark* then stands for the rest.
+    """
+    if kind in _BUILTIN_CONTAINERS:
+        return items
+    iterator = iter(items)
+    return itertools.chain(itertools.islice(iterator, _MAX_CONTAINERS), (mark for _ in itertools.islice(iterator, 1)))
 
 
 def _list_fields(kind: Any) -> list[tuple[str, str]]:

@@ -319,6 +319,18 @@ def test_the_number_of_read_stamps_is_bounded():
     assert ("/4" in stamps, "/5" in stamps) == (False, True)
 
 
+async def test_a_file_whose_stamp_was_dropped_is_read_first(tmp_path, write):
+    """Otherwise a change by others since then would be lost."""
+    session = Session()
+    assert (await write("one\n", session=session)).kind == "ok"
+    for number in range(10_000):
+        remember_digest(session, f"/{number}", "x")
+    (tmp_path / "a.txt").write_text("theirs\n")
+    refused = await write("two\n", session=session)
+    assert "a.txt is not among the 10,000 files that were read last here; read it first" in refused.text
+    assert (tmp_path / "a.txt").read_text() == "theirs\n"
+
+
 async def test_a_write_through_a_link_names_the_file(tmp_path, write):
     """The one that was really written; a plain path needs no such word."""
     (tmp_path / "sub").mkdir()

@@ -249,3 +249,16 @@ def test_a_hostile_pattern_does_not_stall():
     assert not Glob("*a" * 40 + "b").matches("a" * 4000)
     assert not Glob("**/a/" * 20 + "b").matches("a/" * 2000 + "a")
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["".join(f"?{number}\n" for number in range(1_001)), f"a*{'b' * 30_000}\n", "a\n" * 300_000],
+    ids=["too many", "too long", "too large"],
+)
+def test_rules_of_gitignore_that_do_not_count_are_told(tmp_path, grep, rules):
+    """What they leave out is listed, so the model should know."""
+    workspace = plant(tmp_path, {"src/.gitignore": rules, "src/y": "needle\n"})
+    note = "(too large or with too many rules, so not all of it counts: src/.gitignore)"
+    assert list_paths(workspace, "**/y") == ["src/y", note]
+    assert grep(workspace, "needle").split("\n") == ["src/y:1: needle", note]

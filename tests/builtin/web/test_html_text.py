@@ -253,10 +253,10 @@ def test_a_page_of_too_many_tags_is_cut():
     assert page.text == "x" * 83_333
 
 
-def test_a_tag_with_too_many_attributes_ends_at_the_next_bracket():
-    """An honest page does not have thousands of attributes."""
-    (tag, rest) = tokenize(f"<x{' a=1' * 5000} b='>'>y")
-    assert (tag, rest) == (HtmlStartTag("x", {"a": "1"}), "'>y")
+def test_the_last_of_many_attributes_counts():
+    """Attributes of no use cannot keep what hides an element from being read."""
+    padding = " ".join(f"a{number}=1" for number in range(5000))
+    assert html_text(f"<p {padding} title='>' hidden>secret</p><p>shown</p>").text == "shown"
 
 
 SIZE = 100_000
@@ -410,3 +410,10 @@ def test_attributes_come_back(pairs):
     written = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
     (tag,) = tokenize(f"<x{written}>")
     assert tag == HtmlStartTag("x", {name: html.unescape(html.escape(value)) for name, value in pairs})
+
+
+@pytest.mark.parametrize("depth", [1, 127, 128, 300])
+def test_what_is_hidden_is_left_out_at_any_depth(depth):
+    """A page could otherwise tell the model what no person sees."""
+    hidden = "<div hidden><div>a</div>b</div><script>c()</script><p style='display:none'>d<b>e</b></p>"
+    assert text(f"{'<div>' * depth}{hidden}shown{'</div>' * depth}<p>out</p>") == "shown\n\nout"

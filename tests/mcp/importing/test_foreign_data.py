@@ -323,3 +323,9 @@ def test_an_address_that_shows_its_host_is_plain(address):
 def test_an_address_that_hides_its_host_is_not_plain(address):
     """A person who is asked to open it would go to another host than the one they read."""
     assert not is_plain_link(address)
+
+
+@pytest.mark.parametrize("gap", ["\u200b", " ", "<|im_start|>"])
+def test_a_text_that_is_cut_says_so(gap):
+    """Also if nearly all that was read of it is removed."""
+    assert clean_text(f"a{gap * 2000}b", 300).endswith(" ...")

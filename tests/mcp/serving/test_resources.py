@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Literal
 
 import mcp_types as types
@@ -212,3 +213,16 @@ def test_a_template_gives_back_the_value_that_was_put_in(value):
     function = book.find_function(f"memo://days/{value}/am")
     assert function is not None
     assert function[1] == {"day": value, "part": "am"}
+
+
+def join_two(left: str, right: str) -> str:
+    """Join two parts of a URI."""
+    return left + right
+
+
+@given(st.sampled_from(["", "-", "--", "/", "a"]), st.text("-/ab", max_size=8))
+def test_a_template_divides_a_uri_as_a_regular_expression_would(between, text):
+    """No value is empty or has a slash, and the first is as long as it can be."""
+    function = ResourceBook({f"memo:{{left}}{between}{{right}}-": join_two}).find_function(f"memo:{text}")
+    match = re.fullmatch(rf"([^/]+){between}([^/]+)-", text)
+    assert (function and tuple(function[1].values())) == (match and match.groups())

@@ -67,9 +67,10 @@ class Screen:
             self.say("  which would do:")
             text = make_visible(request.preview)
             self.show_block(text, is_diff="\n@@ " in text)
-        for question in request.questions if lists_questions else ():
-            self.show_block(make_visible(question.message[:_MAX_CHARS]))
-        return is_whole and not request.is_cut
+        messages = [question.message for question in request.questions if lists_questions]
+        for message in messages:
+            self.show_block(make_visible(_shorten(message)))
+        return is_whole and not request.is_cut and max(map(len, messages), default=0) <= _MAX_CHARS
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
         """Print a line of this program. The caller has made any text from outside in it visible."""
@@ -167,7 +168,12 @@ def _describe_duration(seconds: float) -> str:
 
 
 def _to_one_line(text: str) -> str:
-    return make_visible(text[:_MAX_CHARS], keep_lines=False)
+    return make_visible(_shorten(text), keep_lines=False)
+
+
+def _shorten(text: str) -> str:
+    is_whole = len(text) <= _MAX_CHARS
+    return text if is_whole else f"{text[:_MAX_CHARS]} (cut: {_MAX_CHARS:,} of {len(text):,} characters shown)"
 
 
 def _measure_width(output: TextIO) -> int | None:

@@ -86,9 +86,11 @@ def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context:
     """Raise `ToolError` if the file has another content than the one that the session has read."""
     stamps: dict[str, str] = {} if context.session is None else context.session.state.get(_STAMPS_KEY, {})
     stamp = stamps.get(workspace.place(path))
+    name = workspace.shown(path)
     # A file that is gone holds no content that could be lost.
+    if stamp is None and old is not None and len(stamps) >= _MAX_STAMPS:  # its stamp may have been dropped
+        raise ToolError(f"{name} is not among the {_MAX_STAMPS:,} files that were read last here; read it first")
     if stamp is not None and old is not None and stamp != digest(old):
-        name = workspace.shown(path)
         raise ToolError(f"{name} has changed since it was last read here, so nothing was written; read it again first")
 
 

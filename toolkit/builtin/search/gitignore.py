@@ -33,13 +33,15 @@ class GitignoreFilter:
     """
     Decides which entries below a folder are left out, and counts them. It is made for `workspace.walk(skip=...)`.
 
-    The folder itself is never left out, because the caller asked for it. `.git` is always left out.
+    The folder itself is never left out, because the caller asked for it. `.git` is always left out. `unused` has the
+    paths of the files whose rules do not all count, because they are too many or too long.
     """
 
     def __init__(self, workspace: Workspace, path: str = ".", *, include_ignored: bool = False) -> None:
         self._workspace = workspace
         self._includes_ignored = include_ignored
         self.left_out = 0
+        self.unused: list[str] = []
         self._rules_by_folder: dict[str, tuple[tuple[int, GitignoreRules], ...]] = {}
         if not include_ignored:
             rules: tuple[tuple[int, GitignoreRules], ...] = ()
@@ -70,13 +72,17 @@ class GitignoreFilter:
         return False
 
     def _read_rules(self, folder: str) -> Iterator[tuple[int, GitignoreRules]]:
+        # The path is absolute, because a relative path that begins with `~` would be refused.
+        path = os.path.join(self._workspace.root, folder, ".gitignore")
         try:
-            # The path is absolute, because a relative path that begins with `~` would be refused.
-            path = os.path.join(self._workspace.root, folder, ".gitignore")
-            data = self._workspace.read(path, max_bytes=_MAX_BYTES)
-        except ToolError:
-            return  # there is no such file, or it cannot be read
-        yield len(_bytewise(folder)), GitignoreRules(data)
+            rules = GitignoreRules(self._workspace.read(path, max_bytes=_MAX_BYTES))
+        except ToolError:  # there is no such file, or it cannot be read
+            if os.path.lexists(path):
+                self.unused.append(f"{folder}.gitignore")
+            return
+        if rules.unused_count:
+            self.unused.append(f"{folder}.gitignore")
+        yield len(_bytewise(folder)), rules
 
 
 def _folders_down_to(workspace: Workspace, path: str) -> list[str]:
@@ -120,6 +126,7 @@ class GitignoreRules:
         self._paths: _Table = {}
         self._endings: _Table = {}
         self._wildcards: list[tuple[_GitignoreRule, bool, Pattern]] = []
+        self.unused_count = 0
         for order, line in enumerate(_read_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
@@ -159,14 +166,19 @@ class GitignoreRules:
             table.setdefault(pattern.removeprefix("/"), []).append(rule)
         elif is_of_name and pattern[0] == "*" and _PLAIN.fullmatch(pattern[1:]):
             self._endings.setdefault(pattern[1:], []).append(rule)
-        elif len(self._wildcards) < _MAX_WILDCARD_RULES:
+        elif len(self._wildcards) >= _MAX_WILDCARD_RULES:
+            self.unused_count += 1
+        else:
             # git reads the part after the plain text as a pattern of its own: `a**/b` finds `a/x/b`.
             head = "" if is_of_name else _PLAIN.match(pattern)[0]  # type: ignore[index]  # it matches the empty text
             try:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
                 return  # the pattern can match nothing
-            self._wildcards.append((rule, is_of_name, pattern_of(regex)))
+            try:
+                self._wildcards.append((rule, is_of_name, pattern_of(regex)))
+            except ValueError:
+                self.unused_count += 1  # the pattern is too long
 
 
 _PLAIN = re.compile(r"[^*?\[\\]*")

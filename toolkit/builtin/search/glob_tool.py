@@ -15,7 +15,7 @@ from ..files.missing_paths import find_entry
 from ..time_limit import TimeLimit, TimeUp, time_limit_for
 from .gitignore import GitignoreFilter, path_prefix_of
 from .globs import Glob
-from .search_report import format_path
+from .search_report import describe_unused_rules, format_path
 
 __all__ = ["glob_for"]
 
@@ -55,9 +55,10 @@ def glob_for(workspace: Workspace) -> Tool:
         """
         if problems := _find_problems({"pattern": pattern, "limit": limit}):
             raise BadArgs(problems)
+        gitignore = GitignoreFilter(workspace, path, include_ignored=ignored)
         glob_walk = _GlobWalk(
             _PathFilter(pattern.removeprefix("./")),
-            gitignore=GitignoreFilter(workspace, path, include_ignored=ignored),
+            gitignore=gitignore,
             time_limit=time_limit_for(workspace.timeout_seconds, context),
             start=len(path_prefix_of(workspace, path)),
         )
@@ -66,6 +67,7 @@ def glob_for(workspace: Workspace) -> Tool:
         glob_walk.walk(workspace, path)
         entries = sorted(glob_walk.entries, key=lambda entry: (-entry.modified, entry.path))
         notes = _notes(len(entries), limit, glob_walk.left_out, is_whole=glob_walk.is_whole)
+        notes += describe_unused_rules(gitignore.unused)
         if not entries and pattern != "*" and "/" not in pattern and "**" not in pattern:
             notes.append(
                 f"{in_backticks(pattern)} looks in one folder; {in_backticks(f'**/{pattern}')} looks at any depth"

@@ -25,7 +25,7 @@ from .grep_syntax import Query, build_query
 from .line_search import MAX_FILE_BYTES, NO_MATCHES, FileMatches, search_file
 from .output_search import search_output
 from .ripgrep import Ripgrep, is_worth_it, ripgrep_for
-from .search_report import ReportMode, SearchReport, format_names, format_path
+from .search_report import ReportMode, SearchReport, describe_unused_rules, format_names, format_path
 
 __all__ = ["FILE_TYPES", "FileType", "grep_for"]
 
@@ -164,7 +164,8 @@ class _Search:
         files = [entry for entry in entries if entry.size <= MAX_FILE_BYTES]
         timeout_note = self._search_files(files, ripgrep if always or is_worth_it(files) else None)
         left_out = self.gitignore.left_out if self.report.is_empty else 0
-        return self.report.text(notes=_notes(entries, timeout_note, left_out))
+        notes = _notes(entries, timeout_note, left_out) + describe_unused_rules(self.gitignore.unused)
+        return self.report.text(notes=notes)
 
     def _list_files(self, path: str) -> list[Entry]:
         """Return the files to search, the one that changed last first."""

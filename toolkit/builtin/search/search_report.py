@@ -140,6 +140,12 @@ def format_names(names: list[str]) -> str:
     return ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")
 
 
+def describe_unused_rules(paths: list[str]) -> list[str]:
+    """Return the note on the files *paths* whose rules do not all count; none if there are none."""
+    names = format_names([format_path(path) for path in paths])
+    return [f"too large or with too many rules, so not all of it counts: {names}"] if paths else []
+
+
 def format_path(path: str) -> str:
     """Return *path* on one line, as a model can pass it back: odd characters escaped, and `./` before a `~`."""
     if path.startswith("~"):

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ..._plumbing.wording import build_fence
 from .html_elements import (
     BLOCKS,
     CLOSES,
@@ -99,6 +100,7 @@ class _MarkdownWriter:
         self._lists: list[_Element] = []
         self._hidden = 0  # how many open elements are left out
         self._too_deep: Counter[str] = Counter()  # elements that are nested too deeply to be followed
+        self._too_deep_outside = self._too_deep  # those around a hidden element that is nested as deeply
         self._blocks: list[str] = []
         self._pieces: list[str] = []  # the pieces of the block that is being read
         self._mark = ""  # the beginning of the next line: "# ", "- ", "1. "
@@ -142,8 +144,11 @@ class _MarkdownWriter:
                 return
         else:
             if len(self._open) >= _MAX_DEPTH:
-                self._too_deep[name] += 1
-                return
+                if self._hidden or not is_dropped:
+                    self._too_deep[name] += 1
+                    return
+                # What hides its content is followed at any depth, and the end tags in it close nothing outside.
+                self._too_deep_outside, self._too_deep = self._too_deep, Counter()
             self._open.append(_Element(name, is_dropped))
             self._counts[name] += 1
             self._hidden += is_dropped
@@ -237,6 +242,8 @@ class _MarkdownWriter:
         if not self._hidden and not self._counts["head"]:
             self._finish_element(element.name)
         self._open.pop()
+        if len(self._open) >= _MAX_DEPTH:
+            self._too_deep = self._too_deep_outside
         self._counts[element.name] -= 1
         self._hidden -= element.is_dropped
         return element.name
@@ -305,8 +312,7 @@ class _MarkdownWriter:
         code = "".join(self._pieces).strip("\n").rstrip()
         self._pieces.clear()
         if code:
-            longest = max(map(len, re.findall("`+", code)), default=0)
-            marks = "`" * max(3, longest + 1)
+            marks = build_fence(code)
             self._write(f"{marks}{self._language}\n{code}\n{marks}")
         self._language = ""
 

@@ -37,7 +37,6 @@ Token: TypeAlias = HtmlStartTag | HtmlEndTag | str
 # The content of these elements is always text, even if it looks like tags.
 _RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
 _DECODED = frozenset(["textarea", "title"])
-_MAX_ATTRIBUTES = 1000
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = re.compile(r"[A-Za-z][^\s/>]*+")
 _COMMENT_END = re.compile(r"--!?>")
@@ -85,7 +84,7 @@ def tokenize(text: str) -> Iterator[Token]:
 def _read_attributes(text: str, at: int) -> tuple[dict[str, str], int]:
     """Return the attributes of a tag and the position of its end, or -1 as the end if the tag never ends."""
     attributes: dict[str, str] = {}
-    for _ in range(_MAX_ATTRIBUTES):
+    while True:
         at = _end(_BETWEEN, text, at)
         if at >= len(text):
             return {}, -1
@@ -106,8 +105,6 @@ def _read_attributes(text: str, at: int) -> tuple[dict[str, str], int]:
                 end = _end(_BARE, text, at)
                 value, at = text[at:end], end
         attributes.setdefault(name.lower(), _unescape(value))
-    end = text.find(">", at)
-    return attributes, end + 1 if end >= 0 else -1
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:

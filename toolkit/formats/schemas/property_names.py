@@ -8,8 +8,9 @@ module.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...spec import Tool
@@ -55,10 +56,11 @@ def _plain_names(names: Iterable[str]) -> dict[str, str]:
     names = list(names)
     used = {name for name in names if _PLAIN.fullmatch(name)}
     plain_names: dict[str, str] = {}
+    numbers: dict[str, Iterator[int]] = {}  # by the start of a name: those that are not taken
     for name in names:
         if name not in used:
             start = _ILLEGAL_CHARACTER.sub("_", name)[: _MAX_NAME_CHARS - 5] or "_"
-            numbered = (f"{start}_{number}" for number in range(2, len(names) + 2))
-            plain_names[name] = next(plain for plain in (start, *numbered) if plain not in used)
+            numbered = (f"{start}_{number}" for number in numbers.setdefault(start, itertools.count(2)))
+            plain_names[name] = next(plain for plain in itertools.chain([start], numbered) if plain not in used)
             used.add(plain_names[name])
     return plain_names

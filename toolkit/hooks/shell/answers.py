@@ -127,9 +127,14 @@ def _read_field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     if key == "reason":
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{action}": `reason` has to be a text that says why')
-        return value.strip()[:_MAX_REASON_CHARS]
+        return _shorten(value.strip(), _MAX_REASON_CHARS)
     return value
 
 
 def _decode_text(data: bytes, max_chars: int) -> str:
-    return replace_surrogates(data.decode(errors="replace")).replace("\0", "\ufffd").strip()[:max_chars]
+    text = replace_surrogates(data.decode(errors="replace")).replace("\0", "\ufffd").strip()
+    return _shorten(text, max_chars)
+
+
+def _shorten(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 4]} ..."

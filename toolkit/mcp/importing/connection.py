@@ -51,7 +51,6 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 _ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _STATE_ONLY_SECONDS = 0.1
 _GOODBYE_SECONDS = 3.0
-_MAX_LEFT_OUT = 20
 _STABLE_SECONDS = 10.0
 """How long a connection has to last so that the waits before new attempts begin anew."""
 
@@ -209,7 +208,7 @@ class Connection:
         self._left_out, self._listed_revision = [], client.protocol_version
         try:
             listing = await list_tools(client.session, self._limits)
-            return RemoteListing(listing.tools, (*self._left_out[:_MAX_LEFT_OUT], *listing.problems))
+            return RemoteListing(listing.tools, (*self._left_out, *listing.problems))
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None
 

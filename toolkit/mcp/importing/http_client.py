@@ -34,7 +34,7 @@ __all__ = ["McpHttpClient", "read_login_request"]
 
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _CONNECT_SECONDS = 30.0
-_PARAMETER = re.compile(r'([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAMETER = re.compile(r'(?<![A-Za-z_-])([A-Za-z_-]++)\s*+=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _MAX_HEADER_CHARS = 8192
 _MAX_SCOPES = 50
 

@@ -194,7 +194,8 @@ def _expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any
             raise DefinitionError(f"{place}: the variable {name} is not set; set it, or write ${{{name}:-default}}")
         return text
 
-    return _VARIABLE.sub(look_up, value)
+    end = value.rfind("}") + 1  # behind it, each `${` would be read to the end of the text
+    return _VARIABLE.sub(look_up, value[:end]) + value[end:]
 
 
 def read_settings_servers(

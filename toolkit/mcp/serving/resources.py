@@ -54,7 +54,7 @@ class ResourceBook:
         self._remote = remote
         self._fixed: dict[str, ResourcePart] = {}
         self._functions: dict[str, Tool] = {}
-        self._patterns: dict[str, re.Pattern[str]] = {}
+        self._templates: dict[str, list[str]] = {}  # every second part is the name of a parameter
         for uri, content in resources.items():
             self._add(uri, content)
 
@@ -84,11 +84,10 @@ class ResourceBook:
             )
         self.catalog.add(tool)
         self._functions[uri] = tool
+        if len(set(names)) < len(names):
+            raise DefinitionError(f"the resource {uri}: a template names each parameter once")
         if names:
-            parts = _PLACEHOLDER.split(uri)
-            # Every second part is a name. A value reaches up to the next slash.
-            pieces = [re.escape(part) if index % 2 == 0 else f"(?P<{part}>[^/]+)" for index, part in enumerate(parts)]
-            self._patterns[uri] = re.compile("".join(pieces))
+            self._templates[uri] = _PLACEHOLDER.split(uri)
 
     def find_fixed(self, uri: str) -> ResourcePart | None:
         """Return the resource *uri* if its content is fixed."""
@@ -100,11 +99,12 @@ class ResourceBook:
 
     def find_function(self, uri: str) -> tuple[Tool, dict[str, str]] | None:
         """Return the function that reads *uri*, and the arguments that the URI states; None if there is none."""
-        if uri in self._functions and uri not in self._patterns:
+        if uri in self._functions and uri not in self._templates:
             return self._functions[uri], {}
-        for template, pattern in self._patterns.items():
-            if (match := pattern.fullmatch(uri)) is not None:
-                return self._functions[template], {name: unquote(text) for name, text in match.groupdict().items()}
+        for template, parts in self._templates.items():
+            values = _read_values(uri, parts)
+            if values is not None:
+                return self._functions[template], values
         return None
 
     async def list_fixed(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class ResourceBook:
         entries += [
             {"uri": uri, "name": tool.name, "description": tool.description}
             for uri, tool in self._functions.items()
-            if uri not in self._patterns
+            if uri not in self._templates
         ]
         remote = [] if self._remote is None else await self._remote.list_fixed()
         uris = {entry["uri"] for entry in entries}
@@ -123,7 +123,7 @@ class ResourceBook:
         """Return the result of `resources/templates/list`."""
         entries = [
             {"uriTemplate": uri, "name": self._functions[uri].name, "description": self._functions[uri].description}
-            for uri in self._patterns
+            for uri in self._templates
         ]
         remote = [] if self._remote is None else await self._remote.list_templates()
         return {**_CACHE, "resourceTemplates": [*entries, *remote]}
@@ -131,6 +131,28 @@ class ResourceBook:
     def find_template(self, uri: str) -> Tool | None:
         """Return the function of the URI template *uri*."""
         return self._functions.get(uri)
+
+
+def _read_values(uri: str, parts: list[str]) -> dict[str, str] | None:
+    """
+    Return the values with which the template *parts* gives *uri*; None if it cannot give it.
+
+    No value is empty or has a slash, and each is as long as those before it allow. What stands between two values is
+    looked for from the end: a regular expression would try all ways to divide the URI, which a client may make long.
+    """
+    first, *between, last = parts[::2]
+    if not (uri.startswith(first) and uri.endswith(last)):
+        return None
+    values: list[str] = []
+    end = len(uri) - len(last)
+    for text in reversed(between):
+        start = uri.rfind(text, len(first), max(end - 1, 0))
+        if start < 0:
+            return None
+        values.insert(0, uri[start + len(text) : end])
+        end = start
+    values.insert(0, uri[len(first) : end])
+    return None if "" in values or "/" in "".join(values) else dict(zip(parts[1::2], map(unquote, values), strict=True))
 
 
 def _describe_part(uri: str, part: ResourcePart) -> dict[str, Any]:

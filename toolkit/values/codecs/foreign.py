@@ -295,19 +295,18 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
     return _embed_codec(hint, reader, codec)
 
 
-_PLACE = lazy_pattern(r"(.*) - at `\$(.*)`", re.DOTALL)
 _STEP = lazy_pattern(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 def _parse_message(message: str) -> Problem:
     """Split msgspec's message, such as `too big - at `$.items[1]``, into a message and a path."""
-    match = _PLACE.fullmatch(message)
-    if match is None:
+    text, mark, place = message.rpartition(" - at `$")
+    if not mark or not place.endswith("`"):
         return Problem(message)
     # msgspec does not say which entry of a dictionary it means: `$.items[...].x`.
-    path = match[2].partition("[...]")[0]
+    path = place[:-1].partition("[...]")[0]
     steps = [int(index) if index else name for name, index in _STEP.findall(path)]
-    return Problem(match[1], steps)
+    return Problem(text, steps)
 
 
 # Metadata that the library which reads a class would ignore. msgspec knows only its own `Meta`, and pydantic knows
