@@ -7,7 +7,7 @@ Parts become content blocks, and content blocks of other servers become parts.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
@@ -75,7 +75,8 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 def build_definition(tool: Tool) -> dict[str, Any]:
     """Return *tool* as `tools/list` shows it."""
     facts = tool.facts
-    definition: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+    schema = _mark_secrets(tool.schema, tool.signature.secrets)
+    definition: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": schema}
     if tool.output_schema is not None:
         definition["outputSchema"] = _wrap_output_schema(tool.output_schema)
     definition["annotations"] = {
@@ -85,6 +86,14 @@ def build_definition(tool: Tool) -> dict[str, Any]:
         "openWorldHint": facts.open_world,
     }
     return definition
+
+
+def _mark_secrets(schema: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    """Return *schema* with the format `password` for the properties *names*, so that a client hides them too."""
+    if not names:
+        return schema
+    marked = {name: {"format": "password", **part} for name, part in schema["properties"].items() if name in names}
+    return {**schema, "properties": {**schema["properties"], **marked}}
 
 
 def _wrap_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function
 from .description import Description, warn_of_missing_docstring
-from .handwritten_schemas import copy_schema
+from .handwritten_schemas import copy_schema, find_secrets
 from .injected_types import find_injected_type
 from .namespaces import Scope
 from .outputs import OutputDescription
@@ -80,6 +80,7 @@ class HandlerDescription(Description):
             schema=own,
             returns=output,
             injected=injected,
+            secrets=find_secrets(own),
             accesses={},
             bind=drop_background(bind) if background else bind,
             style=style_of(handler),

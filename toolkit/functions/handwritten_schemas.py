@@ -18,9 +18,12 @@ from ..values.strictjson.checks import find_flaws
 from .callables import find_source_location
 from .signature import Signature
 
-__all__ = ["copy_input_schema", "copy_schema", "enforce_schema"]
+__all__ = ["copy_input_schema", "copy_schema", "enforce_schema", "find_secrets"]
 
 _log = logging.getLogger("toolkit")
+_DEFINITIONS = ("$defs", "definitions")
+# Keywords whose values are data.
+_VALUES = frozenset({"default", "const", "enum", "examples", "example"})
 
 
 def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
@@ -72,6 +75,32 @@ def _to_plain_json(schema: Any) -> Any:
     return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 
+def find_secrets(schema: Schema) -> frozenset[str]:
+    """Return the properties of *schema* that are secrets: a part of them has the format `password`."""
+    definitions = {
+        f"#/{key}/{name.replace('~', '~0').replace('/', '~1')}": part
+        for key in _DEFINITIONS
+        for name, part in schema.get(key, {}).items()
+    }
+    properties = schema.get("properties", {})
+    return frozenset(name for name, part in properties.items() if _has_password(part, definitions, set()))
+
+
+def _has_password(part: Any, definitions: Mapping[str, Any], seen: set[str]) -> bool:
+    if isinstance(part, list):
+        return any(_has_password(item, definitions, seen) for item in part)
+    if not isinstance(part, dict):
+        return False
+    if part.get("format") == "password":
+        return True
+    reference = part.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        seen.add(reference)
+        if _has_password(definitions.get(reference), definitions, seen):
+            return True
+    return any(_has_password(value, definitions, seen) for key, value in part.items() if key not in _VALUES)
+
+
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
     """Return *signature* with a hand-written schema, which is checked before the arguments are decoded."""
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
@@ -95,7 +124,8 @@ def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signat
                 f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
                 f"schema ({theirs['type']}); change one"
             )
-    return replace(signature, codec=replace(signature.codec, schema=schema, emit=None), schema=schema)
+    codec, secrets = replace(signature.codec, schema=schema, emit=None), signature.secrets | find_secrets(schema)
+    return replace(signature, codec=codec, schema=schema, secrets=secrets)
 
 
 def _have_disjoint_types(schema: Schema, other: Any) -> bool:

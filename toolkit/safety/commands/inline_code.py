@@ -102,7 +102,7 @@ _HARMFUL_AWK = re.compile(r"@|\b(?:\d\w*)?system\s*\(|(?<!\|)\|(?!\|)")
 
 def language_of_program(name: str) -> str | None:
     """Return the language that a program of this name runs, or None. `python3.11` runs python."""
-    base = re.sub(r"[\d.]+$", "", name)
+    base = name.rstrip("0123456789.")
     return base if base in _INTERPRETERS else None
 
 
