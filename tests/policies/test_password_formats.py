@@ -100,6 +100,7 @@ async def test_a_password_is_hidden_from_the_people_who_are_asked(source, hops):
         ({"$ref": "#/$defs/round"}, False),
         ({"type": "object", "properties": {"format": {"const": "password"}}}, False),
         ({"type": "object", "default": {"format": "password"}}, False),
+        ({"type": "object", "required": ["format"], "enum": [{"format": "password"}]}, False),
         ({"type": "string", "description": "the format password"}, False),
     ],
     ids=str,
@@ -107,5 +108,6 @@ async def test_a_password_is_hidden_from_the_people_who_are_asked(source, hops):
 def test_a_parameter_is_a_secret_if_a_part_of_it_is_a_password(part, is_secret):
     definitions = {"a/b": {"$ref": "#/$defs/c"}, "c": PASSWORD, "round": {"items": {"$ref": "#/$defs/round"}}}
     schema = {"type": "object", "properties": {"code": part, "user": {"type": "string"}}, "$defs": definitions}
+    schema["required"] = ["user"]
     made = Tool.from_schema("login", "Log in.", schema, lambda arguments: None)
     assert made.signature.secrets == ({"code"} if is_secret else set())

@@ -87,18 +87,16 @@ def find_secrets(schema: Schema) -> frozenset[str]:
 
 
 def _has_password(part: Any, definitions: Mapping[str, Any], seen: set[str]) -> bool:
-    if isinstance(part, list):
-        return any(_has_password(item, definitions, seen) for item in part)
-    if not isinstance(part, dict):
-        return False
-    if part.get("format") == "password":
-        return True
-    reference = part.get("$ref")
-    if isinstance(reference, str) and reference not in seen:
-        seen.add(reference)
-        if _has_password(definitions.get(reference), definitions, seen):
+    if isinstance(part, dict):
+        reference = part.get("$ref")
+        if part.get("format") == "password":
             return True
-    return any(_has_password(value, definitions, seen) for key, value in part.items() if key not in _VALUES)
+        if isinstance(reference, str) and reference not in seen:
+            seen.add(reference)
+            if _has_password(definitions.get(reference), definitions, seen):
+                return True
+        part = [value for key, value in part.items() if isinstance(value, (dict, list)) and key not in _VALUES]
+    return isinstance(part, list) and any(_has_password(item, definitions, seen) for item in part)
 
 
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
