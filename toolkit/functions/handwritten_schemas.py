@@ -77,26 +77,30 @@ def _to_plain_json(schema: Any) -> Any:
 
 def find_secrets(schema: Schema) -> frozenset[str]:
     """Return the properties of *schema* that are secrets: a part of them has the format `password`."""
+    if not _has_password(schema, {}):
+        return frozenset()
     definitions = {
         f"#/{key}/{name.replace('~', '~0').replace('/', '~1')}": part
         for key in _DEFINITIONS
         for name, part in schema.get(key, {}).items()
     }
-    properties = schema.get("properties", {})
-    return frozenset(name for name, part in properties.items() if _has_password(part, definitions, set()))
+    return frozenset(name for name, part in schema.get("properties", {}).items() if _has_password(part, definitions))
 
 
-def _has_password(part: Any, definitions: Mapping[str, Any], seen: set[str]) -> bool:
-    if isinstance(part, dict):
-        reference = part.get("$ref")
-        if part.get("format") == "password":
-            return True
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            if _has_password(definitions.get(reference), definitions, seen):
+def _has_password(schema: Any, definitions: Mapping[str, Any]) -> bool:
+    waiting, seen = [schema], set[str]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if part.get("format") == "password":
                 return True
-        part = [value for key, value in part.items() if isinstance(value, (dict, list)) and key not in _VALUES]
-    return isinstance(part, list) and any(_has_password(item, definitions, seen) for item in part)
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in seen:
+                seen.add(reference)
+                waiting.append(definitions.get(reference))
+            part = [value for key, value in part.items() if isinstance(value, (dict, list)) and key not in _VALUES]
+        waiting += part if isinstance(part, list) else ()
+    return False
 
 
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
