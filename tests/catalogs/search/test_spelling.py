@@ -58,7 +58,7 @@ def test_the_number_of_compared_words_one_edit_away_is_bounded():
 
 
 def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
-    """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
+    """Many words of a hostile catalog may be two edits away."""
     pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
     crowd = [f"recommend{letters}" for letters in pairs if "x" not in letters]
     nearest = Spelling(crowd).nearest("recommendxx")
@@ -85,7 +85,7 @@ def test_any_single_slip_is_repaired(data):
 
 
 def test_nearer_words_replace_farther_ones():
-    """With one edit and with two from known words, only the nearer ones are meant, in whatever order they come."""
+    """Words with two edits count only if no word has one edit, in whatever order the words come."""
     crowd = [f"calenda{letter}{letter}" for letter in "bcdefghijk"]
     assert Spelling([*crowd, "calendars"]).nearest("calendar") == (1, ["calendars"])
 
