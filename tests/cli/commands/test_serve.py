@@ -101,7 +101,7 @@ def test_tools_are_served_over_standard_input_and_output(shop):
 
 
 @pytest.mark.parametrize("further", [[], [*OAUTH, "https://shop.example/mcp"]], ids=["", "oauth"])
-def test_a_port_that_is_taken_is_an_error(shop, further):
+def test_a_port_that_is_in_use_is_an_error(shop, further):
     """The message comes before any note that the server is there."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]), *further)
