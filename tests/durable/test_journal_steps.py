@@ -106,7 +106,7 @@ async def test_a_call_that_never_began_is_run(journal):
 
 
 async def test_a_call_that_was_cut_off_is_not_run_again(journal):
-    """Its result says that it may or may not have happened, and stays so."""
+    """Its result says that it may or may not have happened, and does not change."""
     work = Work(cut_off=True)
     with pytest.raises(Killed):
         await activate(journal).call("r/call/c1", call(), work, may_repeat=False, session=Session())
@@ -130,8 +130,8 @@ async def test_a_call_that_may_be_repeated_is_run_again(journal):
     assert [event.kind for event in journal.read_events("r")].count("began") == 3
 
 
-async def test_a_process_that_was_replaced_runs_nothing(journal):
-    """The call is stopped before its effect, and the run raises the error, also if hooks replaced it."""
+async def test_a_process_that_was_replaced_runs_no_call(journal):
+    """The call stops before its effect, and the run raises the error even if hooks replaced it."""
     steps = activate(journal)
     activate(journal)
     work = Work()
