@@ -11,7 +11,7 @@ from toolkit.formats.schemas.merging import flatten_top_level
 
 
 def test_a_union_at_the_top_can_be_strict():
-    """Its properties are offered together, those that not every member requires as nullable."""
+    """Its properties are merged, and a property that not every member requires is nullable."""
     [definition] = build_definitions("openai", Catalog(everything()["find_user"]), strict=True)
     assert definition["function"]["strict"] is True
     parameters = definition["function"]["parameters"]

@@ -361,7 +361,7 @@ def test_a_condition_at_the_top_is_an_obstacle_too():
 
 
 def test_a_condition_on_declared_properties_moves_into_the_description():
-    """It hides nothing, so the tool stays strict."""
+    """It hides no property, so the tool stays strict."""
     kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
     inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}
     assert "`anyOf`" in rewrite({"q": inner})["q"]["description"]
