@@ -237,7 +237,7 @@ def build_hint(name, form):
     st.sampled_from(["x: T", "*, x: T", "*x: T", "x: T = None"]),
 )
 def test_a_refusal_at_decoration_stays_under_500_characters(function_name, parameter_name, form, shape):
-    """With names and types of any length."""
+    """Names and types may have any length."""
     hint = build_hint(parameter_name, form)
     namespace = {"T": hint}
     exec(f"def {function_name}({shape.replace('x', parameter_name)}): ...", namespace)  # noqa: S102 -- the text is ours
