@@ -238,7 +238,7 @@ async def test_a_cancelled_step_is_still_recorded(journal):
     assert journal.read_steps("r")["r/call/c1"].state == "done"
 
 
-async def test_a_step_that_is_cancelled_while_it_begins_has_not_begun(journal):
+async def test_a_step_that_is_cancelled_during_its_beginning_has_not_begun(journal):
     """The tool has not run, so the next activation runs it, and does not say that it may have happened."""
     steps = activate(journal)
     original, work, loop = journal.begin, Work(), asyncio.get_running_loop()
@@ -359,8 +359,8 @@ async def test_a_cancellation_waits_for_the_only_copy_of_a_result(journal):
     assert journal.read_steps("r")["r/call/c1"].state == "done"
 
 
-async def test_a_result_whose_process_was_replaced_is_not_kept(journal):
-    """The process that has the run now says what is known."""
+async def test_a_result_of_a_replaced_process_is_not_kept(journal):
+    """The process that has the run now decides about the step."""
     steps = activate(journal)
     work = Work()
 

@@ -20,8 +20,8 @@ def build_session(principal="ada", mode=None):
     return session
 
 
-async def test_the_mode_of_the_agents_session_holds(tmp_path):
-    """What the session of the agent must not do, a durable run of the agent must not do either."""
+async def test_the_mode_of_the_session_of_the_agent_holds(tmp_path):
+    """A durable run may do no more than the session allows."""
     shop = Shop(tmp_path, mode="auto", session=build_session(mode="plan"))
     async with shop.open() as durable:
         run = await durable.run("pay", id="a")
