@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_remedy(path, spoil, prob
 
 
 @pytest.mark.parametrize("place", ["missing/a.db", "a file/a.db", "/proc/a.db", "a" * 300])
-def test_a_folder_without_write_permission_is_refused(tmp_path, place):
+def test_a_file_that_cannot_be_created_is_refused(tmp_path, place):
     """The error has the path and the remedy."""
     (tmp_path / "a file").touch()
     with pytest.raises(ApprovalError, match=r"the file (is not in a folder|cannot be used: .*); .*path"):
