@@ -104,7 +104,6 @@ async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog)
 
 @pytest.mark.parametrize("tool", ["fetch", "plain"])
 async def test_a_request_for_credentials_that_cannot_be_kept_ends_the_call(tool):
-    """This holds with and without an asker."""
     dispatcher = Dispatcher(Hub().catalog, approvals=Approvals(MemoryApprovals(size=1)))
     assert (await dispatcher.call(tool, {"name": "x"})).kind == "waiting"
     assert (await dispatcher.call(tool, {"name": "x"})).kind == "internal"
