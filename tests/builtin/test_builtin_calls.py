@@ -415,7 +415,7 @@ async def test_only_reads_go_on_after_a_change_that_waits(dispatcher, root):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_the_result_says_that_it_was_cut(dispatcher, root, name, arguments):
+async def test_a_long_result_is_cut_with_a_note(dispatcher, root, name, arguments):
     """The application's limit holds for every tool."""
     (root / "long.txt").write_text("a long line\n" * 2000)
     result = await dispatcher("bypass", max_chars=600).call(name, arguments)

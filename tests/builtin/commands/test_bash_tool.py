@@ -202,7 +202,7 @@ async def test_an_endless_output_is_cut_and_ended_in_time(bash):
     assert "timed out" in text
 
 
-async def test_a_process_left_running_is_ended_and_the_result_says_so(bash):
+async def test_a_process_left_running_is_ended_with_a_note(bash):
     """The note names the better way, `background`."""
     text = await bash("sleep 62.22 & echo done")
     assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for servers and watchers"

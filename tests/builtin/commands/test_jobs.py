@@ -93,7 +93,7 @@ async def test_a_finished_job_shows_its_exit_code_and_both_streams(dispatcher, s
     assert read.text.endswith("job_1: exit code: 3")
 
 
-async def test_a_conversation_without_jobs_has_a_list_that_says_so(dispatcher, session):
+async def test_an_empty_list_of_jobs_has_a_text(dispatcher, session):
     assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
 
 
@@ -195,7 +195,7 @@ def test_only_the_newest_jobs_are_kept(start):
     assert len(jobs.all()) <= 51
 
 
-def test_the_state_of_a_job_that_could_not_be_started_says_so(workspace):
+def test_the_state_of_a_job_that_could_not_be_started_has_the_reason(workspace):
     sandbox = best_sandbox(workspace, level="none")
     job = start_command(SessionJobs(), "nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.wait(20)

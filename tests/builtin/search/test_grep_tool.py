@@ -151,7 +151,7 @@ def test_a_long_line_is_cut_around_the_match(tmp_path, grep):
     assert len(end) < 500
 
 
-def test_the_answer_says_that_nothing_matches_and_what_was_not_searched(tmp_path, grep):
+def test_an_answer_without_matches_lists_the_files_that_were_not_searched(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",

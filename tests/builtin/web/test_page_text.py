@@ -163,7 +163,7 @@ def test_a_long_text_is_cut_with_a_note(data, header):
 
 @given(st.binary(max_size=500), st.text(max_size=60), st.booleans())
 def test_any_body_under_any_header_is_read(data, header, is_cut):
-    """Nothing that a server sends breaks the reading."""
+    """No body and no header of a server breaks the reading."""
     page = read(data, header, is_cut=is_cut)
     assert isinstance(page.text, str)
 

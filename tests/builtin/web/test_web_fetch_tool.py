@@ -93,7 +93,7 @@ async def test_the_head_names_the_address_after_redirects(server):
     ],
     ids=["endless", "bomb", "bad bytes", "guess"],
 )
-async def test_the_head_says_what_was_cut_or_replaced_or_guessed(server, page, notes):
+async def test_the_head_has_notes_about_cut_replaced_and_guessed_text(server, page, notes):
     server.pages["/"] = page
     head = (await call(server)).text.partition("\n\n")[0].split("\n")
     for note in notes:
