@@ -303,7 +303,7 @@ def test_a_listener_of_a_view_is_not_called_for_a_hidden_tool(catalog):
 
 
 def test_a_change_reaches_a_merged_view_once(catalog):
-    """Although it comes by two ways."""
+    """Both sources of the view report it."""
     changes = []
     catalog.merged(catalog.prefixed("x_")).subscribe(changes.append)
     catalog.add(build_tool("new"))

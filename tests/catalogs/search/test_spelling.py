@@ -68,7 +68,7 @@ def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
 
 @given(st.data())
 def test_any_single_slip_is_repaired(data):
-    """Whatever the word and wherever the slip, the word is among the nearest."""
+    """For any word and any place of the slip, the word is among the nearest."""
     words = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
     word = data.draw(st.sampled_from(words))
     at = data.draw(st.integers(0, len(word) - 1))

@@ -100,7 +100,7 @@ def test_a_split_run_is_also_one_word():
 
 
 @pytest.mark.parametrize("name", ["readFile", "read_file", "Read File", "READ-FILE", " read.file "])
-def test_a_name_is_the_same_however_it_is_written(name):
+def test_a_name_is_the_same_in_every_spelling(name):
     """Case and separators do not matter."""
     assert normalise_name(name) == "readfile"
 
