@@ -46,7 +46,7 @@ EMPTY = {"tools": 1, "laws": [], "descriptions": [], "lints": [], "known": [], "
 
 
 def test_a_good_tool_passes(run_check):
-    """What it prints is not part of the output."""
+    """The output of the tool itself goes to standard error."""
     ran = run_check(GOOD)
     assert (ran.code, ran.json) == (0, EMPTY)
     assert "shouting" in ran.err

@@ -36,7 +36,7 @@ def project(shop):
     return folder
 
 
-def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
+def test_trust_shows_the_content_and_records_the_trust(shop, project):
     ran = shop.run("trust", "shop", "--yes")
     assert ran.code == 0
     report = ran.json

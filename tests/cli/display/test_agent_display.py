@@ -308,7 +308,7 @@ def test_a_request_is_not_shown_twice_with_a_prompt():
 
 
 def test_a_question_of_a_tool_is_shown_when_the_run_waits():
-    """With its whole text, because no asker asks it."""
+    """It has its whole text, because no asker asks it."""
     question = Question(key="size", message="Which size?", schema={"enum": ["S", "M"]})
     watch = show_events(start_call(), RunWaits((request(questions=(question,), reason="it asks: Which size?"),)))
     assert "asks you a question" in watch.output
