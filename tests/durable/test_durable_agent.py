@@ -347,7 +347,7 @@ async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
     assert (run.text, looks) == ("done", ["diary"])
 
 
-async def test_only_the_caller_who_gave_a_refused_decision_gets_the_error(tmp_path, caplog):
+async def test_only_the_caller_with_the_refused_decision_gets_the_error(tmp_path, caplog):
     """The call of another caller runs meanwhile."""
     began, may_end = asyncio.Event(), asyncio.Event()
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]

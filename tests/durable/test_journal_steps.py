@@ -218,7 +218,7 @@ async def test_a_record_that_cannot_be_read_is_named(journal, record):
 
 
 async def test_a_cancelled_step_is_still_recorded(journal):
-    """What has happened is recorded, also if the task is cancelled while the journal writes."""
+    """The task may be cancelled while the journal writes."""
     steps = activate(journal)
     work = Work()
     original = journal.finish

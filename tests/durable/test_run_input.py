@@ -75,7 +75,7 @@ async def test_a_run_without_an_agent_gets_the_mode_of_the_worker(tmp_path):
 
 
 @pytest.mark.parametrize(("principal", "is_granted"), [(None, True), ("ada", True), ("bob", False)])
-async def test_grants_hold_for_the_principal_who_has_them(tmp_path, principal, is_granted):
+async def test_grants_hold_only_for_their_principal(tmp_path, principal, is_granted):
     """A grant of the agent's session does not pass to another principal."""
     session = build_session()
     shop = Shop(tmp_path, session=session)
