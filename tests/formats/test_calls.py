@@ -60,7 +60,7 @@ def test_ids_of_calls_are_kept(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_call_goes_through_the_dispatcher_and_back(name):
-    """What a model calls runs, and its result goes to the provider under the same id."""
+    """The result goes to the provider under the same id."""
     catalog = everything()
     wire = module(name).NAMING.wire
     response = sdks.reply(name, [(wire("mail.search"), {"words": "tea", "folder": None}, "id1")])

@@ -103,7 +103,7 @@ def test_a_loaded_tool_is_not_strict_once_twenty_tools_are_strict(name):
     assert [note.tool for note in definitions.notes] == ["more"]
 
 
-def test_a_tool_that_cannot_be_strict_costs_nothing():
+def test_a_tool_that_cannot_be_strict_does_not_use_the_budget():
     """Its optional parameters are not counted."""
     schema = {"type": "object", "properties": {f"o{number}": {} for number in range(24)}}
     open_one = Tool.from_schema("open", "Act.", schema, lambda arguments: None, defer=True)
