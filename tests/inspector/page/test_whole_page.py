@@ -78,7 +78,7 @@ def test_ids_are_unique(shop_inspector):
 
 @pytest.mark.parametrize(("scheme", "width", "height"), SCREENS)
 def test_views_fit_every_screen(shop_inspector, scheme, width, height):
-    """Nothing is wider than the screen, and every text has a contrast of 4.5 to 1."""
+    """No element is wider than the screen, and every text has a contrast of 4.5 to 1."""
     page = shop_inspector.open(color_scheme=scheme, viewport={"width": width, "height": height})
     for view in VIEWS:
         settle(page, shop_inspector, view)
