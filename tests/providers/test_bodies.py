@@ -243,7 +243,7 @@ def test_native_content_of_an_unknown_shape_is_sent_as_text(name, content):
 
 
 def test_reasoning_without_its_content_is_left_out():
-    """Nothing is kept at the provider, so an item that only has an id could not be found there."""
+    """The provider keeps no items, so an item that only has an id could not be found there."""
     items = [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]
     items.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]})
     body = body_of("openai_responses", AssistantMessage(text="Hm.", native=Native("openai_responses", items)))
