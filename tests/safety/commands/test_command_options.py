@@ -122,6 +122,5 @@ def test_a_file_that_runs_after_a_download_from_a_list_may_be_a_downloaded_file(
         ("x=/etc; mv $x $x.old", True),
     ],
 )
-def test_a_variable_that_holds_a_file_name_is_followed(line, asks):
-    """The value of the variable counts."""
+def test_renaming_the_file_in_a_variable_asks_only_for_a_known_dangerous_value(line, asks):
     assert (check_command(line) is not None) is asks
