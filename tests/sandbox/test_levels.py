@@ -192,7 +192,7 @@ def greeting(server):
 
 
 def test_the_thread_of_a_server_ends_with_its_block(server):
-    """Also if the block is left by an exception, such as that of a skipped test, before anything has come."""
+    """An exception may leave the block before any request, for example that of a skipped test."""
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError), greeting(server):
         raise ZeroDivisionError

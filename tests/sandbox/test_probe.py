@@ -214,7 +214,7 @@ def test_bubblewrap_prevents_every_attempt_of_the_long_list(workspace):
 
 
 def test_the_short_list_leaves_out_attempts_with_the_same_outcome_on_every_machine():
-    """The filter of system calls refuses mounts and setuid files, and processes are hidden in the same way."""
+    """Mounts and setuid files are refused by the filter of system calls. Processes are hidden by the means that hold them."""
     assert {*ALL_ATTEMPTS} - {*ATTEMPTS} == {"mount_files", "make_setuid_files", "see_processes"}
     assert [name for name in ALL_ATTEMPTS if name in ATTEMPTS] == list(ATTEMPTS)
 

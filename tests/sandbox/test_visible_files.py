@@ -213,7 +213,7 @@ def test_links_that_multiply_without_end_are_refused(tmp_path):
         protect(tmp_path)
 
 
-def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
+def test_a_link_in_a_linked_folder_that_leads_out_hides_no_file(tmp_path):
     """A sandbox cannot cover what it does not show."""
     make(tmp_path, "outside/credentials", "root/dot-aws/config")
     (tmp_path / "root/.aws").symlink_to("dot-aws")
@@ -223,7 +223,7 @@ def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
 
 @pytest.mark.parametrize("pattern", ["*file", "s*", "*?e", "some?file"])
 def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
-    """What is protected by its own name says nothing of the folders that hold other protected files."""
+    """A pattern for one file does not protect the folders that hold other protected files."""
     make(tmp_path, ".git/config")
     assert protect(tmp_path, protected=[pattern]) == {".git": "pinned", ".git/config": "read-only"}
 
@@ -235,7 +235,7 @@ def test_a_folder_that_vanishes_is_passed_over(tmp_path):
 
 
 def test_a_workspace_too_large_to_search_is_refused(tmp_path):
-    """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
+    """A search that ended early would leave files uncovered. The names of unchanged folders count, too."""
     make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
     visible = VisibleFiles((str(tmp_path),), (), lambda path, access: False, max_names=7)
     assert visible.find_protected() == []
@@ -245,7 +245,7 @@ def test_a_workspace_too_large_to_search_is_refused(tmp_path):
             visible.find_protected()
 
 
-def test_marks_tell_what_was_changed(tmp_path):
+def test_marks_show_the_changed_files(tmp_path):
     """Changed, made and removed; also if the time of the change was set back."""
     make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
     visible = visible_files_of(Workspace(tmp_path))
