@@ -121,7 +121,7 @@ async def test_a_person_who_is_asked_sees_the_prompt_and_the_tools(desk):
     assert waiting.request.preview == "A model is asked to do this, with `look`, `cut`:\n\nCut oak."
 
 
-async def test_a_skill_without_tools_says_so_in_its_preview(desk):
+async def test_the_preview_of_a_skill_without_tools_says_that_there_are_none(desk):
     """It may have to ask for another reason."""
     desk.write("it.md", "approval: always", "Think about {input}.")
     waiting = await desk.dispatcher().call("it", {"input": "oak"})
