@@ -75,7 +75,7 @@ def test_amounts_below_a_cent_are_shown(amount, words):
 
 @given(st.floats(1e-6, 1e12))
 def test_a_rounded_duration_keeps_its_value(seconds):
-    """At most three digits count, as in "0.05 s" for 0.0499833 s."""
+    """At most three digits count."""
     text = format_seconds(seconds).removesuffix(" s").replace(",", "")
     assert "e" not in text
     assert abs(float(text) - seconds) <= max(0.006 * seconds, 1e-6)
