@@ -60,7 +60,7 @@ class Record:
     ids=repr,
 )
 def test_a_target_is_the_text_that_its_reader_opens(target, text):
-    """Not a label, nor how Python shows it."""
+    """It is neither a label nor a repr."""
     assert Reads(target).target == text
 
 
@@ -89,8 +89,8 @@ def test_kinds_have_names(kind, name):
 
 
 @pytest.mark.parametrize("base", [Reads, Writes, Command, Url, Table])
-def test_a_kind_cannot_leave_its_checks_behind(base):
-    """What derives from a write is a write; under another name, no check would look at it."""
+def test_a_kind_of_access_cannot_avoid_its_checks(base):
+    """A class derived from a write is a write. No check would look at it under another name."""
     with pytest.raises(TypeError, match=f"derive it from Access .*own|so its kind is {base.kind!r}"):
         type("Upload", (base,), {"kind": "upload"})
     assert type("Upload", (base,), {})("x").kind == base.kind
@@ -127,8 +127,8 @@ Target = TypeAliasType("Target", Annotated[Path, Writes])
     ],
     ids=str,
 )
-def test_a_marker_is_found_wherever_it_stands(hint, kind):
-    """At the top, in a union, in a list, behind a name."""
+def test_a_marker_is_found_in_any_place(hint, kind):
+    """It may stand at the top, in a union, in a list, or behind a name."""
     assert find_access_marker(hint) is kind
 
 
@@ -231,7 +231,7 @@ async def test_no_shape_of_a_parameter_hides_its_target(tmp_path, hint, value, i
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": None}], ids=["left out", "null"])
-async def test_an_optional_parameter_that_is_none_causes_no_access(arguments):
+async def test_an_optional_parameter_with_none_causes_no_access(arguments):
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -242,8 +242,8 @@ async def test_an_optional_parameter_that_is_none_causes_no_access(arguments):
     assert (await Dispatcher(catalog).call("look", arguments)).kind == "ok"
 
 
-async def test_a_default_is_judged_like_what_is_sent():
-    """It is what the tool would open."""
+async def test_a_default_is_judged_like_a_sent_value():
+    """The tool would open it."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

@@ -26,7 +26,7 @@ def traces():
 
 @pytest.mark.parametrize("name", WORST)
 def test_a_call_enters_no_more_files_than_before(traces, name):
-    """It does enter some, or the trace would say nothing."""
+    """It enters at least one, or the trace would be empty."""
     trace, (files, times) = traces[name], WORST[name]
     assert 1 <= trace.entered <= files, " > ".join(trace.files)
     assert trace.came_back <= times, " > ".join(trace.files)

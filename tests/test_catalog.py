@@ -49,7 +49,7 @@ def test_adding_can_be_chained_and_keeps_the_order():
 )
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 def test_adding_is_all_or_nothing(sources):
-    """One bad thing among several, and none is added."""
+    """One of several sources is invalid, and none is added."""
     catalog = Catalog(build_tool("taken"))
     changes = []
     catalog.subscribe(changes.append)
@@ -60,8 +60,8 @@ def test_adding_is_all_or_nothing(sources):
     assert changes == []
 
 
-def test_adding_the_same_again_changes_nothing():
-    """The function, its tool, an object with methods."""
+def test_adding_the_same_source_again_changes_nothing():
+    """It may be a function, its tool, or an object with methods."""
 
     class Service:
         def find(self):
@@ -74,7 +74,7 @@ def test_adding_the_same_again_changes_nothing():
 
 
 def test_a_tool_is_removed_with_its_aliases():
-    """By its name, or by one of them."""
+    """Any of its names is enough."""
     catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c")).alias("d", "a")
     removed = catalog.remove("b")
     assert removed.name == "a"
@@ -168,7 +168,7 @@ def test_an_alias_replaces_an_alias():
 
 
 def test_a_second_tool_for_the_same_function_is_renamed():
-    """It is listed, and knows its original."""
+    """It has a place of its own in the list, and keeps its original name."""
     catalog = Catalog(read)
     catalog.add(catalog["read"].renamed("look"))
     assert catalog.names() == ["read", "look"]
@@ -277,7 +277,7 @@ def test_a_notebook_cell_that_is_run_again_replaces_its_tool():
 
 
 def test_the_same_name_in_another_file_is_refused(write_module):
-    """With both files in the message."""
+    """The message has both files."""
     source = "def same():\n    'Do.'\n"
     modules = [importlib.import_module(write_module(name, source)) for name in ("same_one", "same_two")]
     with pytest.raises(DuplicateTool, match=r"same_one\.same .*same_one\.py:1.* same_two\.same .*same_two\.py:1"):
@@ -285,7 +285,7 @@ def test_the_same_name_in_another_file_is_refused(write_module):
 
 
 def test_two_closures_of_one_function_are_refused():
-    """They were written in one place and are still two."""
+    """They have one place in the source, and are still two functions."""
 
     def make():
         def closure():
@@ -341,8 +341,8 @@ def test_tools_added_one_by_one_are_there_at_once_and_in_order(every):
 
 
 @pytest.mark.unmeasured
-def test_adding_from_several_threads_loses_nothing():
-    """Eight threads, fifty tools each; every thread's own in its order."""
+def test_adding_from_several_threads_loses_no_tool():
+    """Each of eight threads adds fifty tools, and its own tools keep their order."""
     catalog = Catalog()
     start = threading.Barrier(8)
     changes = []

@@ -27,8 +27,8 @@ def read_tables(name):
     ]
 
 
-def test_the_page_has_every_row_and_says_what_is_run():
-    """In the order of the program."""
+def test_the_page_has_every_row_and_its_programs():
+    """The order is that of the code."""
     results, programs, *_ = read_tables("docs/comparison.md")
     assert [row[0] for row in results] == [row.title for row in ROWS]
     assert programs == [[row.title, " ".join(row.run.__doc__.split())] for row in ROWS]
@@ -46,7 +46,7 @@ PEERS = ("pydantic_ai", "fastmcp", "openai_agents", "langchain")
 
 
 def test_the_page_has_the_lines_of_every_program():
-    """In the order of the columns; a program that a library does not have is missing with the reason."""
+    """They have the order of the columns, and the reason stands for a program that a library does not have."""
     *_, lines, about = read_tables("docs/comparison.md")
     assert lines == [[program.title, *(find_cell(program, file) for file in ("ours", *PEERS))] for program in PROGRAMS]
     assert about == [[program.title, program.about] for program in PROGRAMS]
@@ -64,7 +64,7 @@ def test_no_program_of_ours_is_longer_than_the_shortest_by_more_than_a_line(prog
 @pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_our_programs_run(program):
-    """In a process of their own, as a reader would run them; `python -m benchmarks.comparison` runs those of others."""
+    """Each has its own process. `python -m benchmarks.comparison` runs those of others."""
     run_program(program, "ours")
 
 

@@ -110,7 +110,7 @@ def test_any_scheme_is_a_uri(uri):
     ],
 )
 def test_json_that_is_not_a_part_is_refused(data, message):
-    """One kind of exception, with what is wrong."""
+    """There is one kind of exception, with the reason."""
     with pytest.raises(ValueError, match=message):
         part_from_json(data)
 

@@ -95,8 +95,8 @@ def test_a_forged_argument_is_refused_under_a_hand_written_schema_too():
         tool.check({"sent": 1, "resource": 2})
 
 
-def test_a_hand_written_schema_cannot_ask_for_what_is_given():
-    """That would promise a model what is then refused."""
+def test_a_hand_written_schema_cannot_name_an_injected_parameter():
+    """It would promise a value to the model that is then refused."""
     with pytest.raises(DefinitionError, match="does not take: resource"):
         Tool.described(taking(Context), schema={"properties": {"sent": {}, "resource": {}}})
 
@@ -151,8 +151,7 @@ def test_a_context_inside_data_is_refused(hint):
         Tool.of(taking(hint))
 
 
-def test_a_context_holds_what_the_call_is_about():
-    """Facts, resources, and a place to write to."""
+def test_a_context_has_facts_resources_and_a_logger():
     context = Context(facts=Facts(read_only=True))
     assert context.facts.read_only
     assert context.resources == {}

@@ -184,7 +184,7 @@ async def test_an_approved_call_leaves_no_cycle():
 
 
 async def test_a_batch_leaves_no_cycle():
-    """Nor do the tasks of a batch."""
+    """The tasks of a batch leave none either."""
     async with make_dispatcher() as dispatcher:
 
         async def act():

@@ -81,7 +81,7 @@ REQUESTS = st.builds(
 
 
 @given(REQUESTS)
-def test_a_request_comes_back_from_json_as_it_was(request):
+def test_a_request_comes_back_unchanged_from_json(request):
     """This holds also through text, and with every field in it."""
     data = json.loads(json.dumps(request.to_json()))
     assert ApprovalRequest.from_json(data) == request
@@ -137,8 +137,8 @@ def test_the_error_names_the_malformed_field(change, words):
 
 
 @pytest.mark.parametrize("missing", ["id", "tool", "call_id", "reason", "created_at"])
-def test_a_request_without_what_makes_it_one_is_refused(missing):
-    """One without its id would be given a new one."""
+def test_a_request_without_a_required_field_is_refused(missing):
+    """A request without its id would get a new one."""
     with pytest.raises(ValueError, match=f"lacks {missing}"):
         ApprovalRequest.from_json({name: value for name, value in GOOD.items() if name != missing})
 
@@ -166,8 +166,8 @@ def test_a_decision_is_a_yes_or_a_no_and_cannot_be_changed(decision, approved):
         decision.approved = not approved
 
 
-def test_a_grant_is_the_same_in_other_words():
-    """What is shown is for people."""
+def test_grants_with_different_words_are_equal():
+    """The words are for people."""
     options: dict[str, Any] = {"tool": "t", "scope": "tool"}
     assert Grant(**options, shown="always") == Grant(**options, shown="immer")
 
@@ -180,7 +180,7 @@ def test_a_grant_is_the_same_in_other_words():
         (Changed("the file changed"), "the file changed"),
     ],
 )
-def test_an_interrupt_is_an_error_where_no_dispatcher_catches_it(error, text):
+def test_an_interrupt_without_a_dispatcher_is_an_error(error, text):
     """A function called by hand raises it."""
     assert isinstance(error, ToolError)
     assert str(error) == text

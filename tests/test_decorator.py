@@ -52,8 +52,8 @@ def build_greet():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_function_comes_back_as_it_is(way):
-    """The same object, with its tool on it, in the catalog it was meant for."""
+def test_the_decorator_returns_the_function_itself(way):
+    """The function has its tool, and the tool is in the right catalog."""
     catalog = Catalog()
     functions = [build_greet()]  # no name stands for it yet, as for a function below its decorator
     greet = WAYS[way](functions[0], catalog)
@@ -186,7 +186,7 @@ def test_decorating_a_function_of_another_module_leaves_no_trace():
 
 
 def test_adding_a_function_again_keeps_the_options_of_this_catalog():
-    """As for a decorated function; another catalog is not asked."""
+    """Another catalog is not asked."""
     catalog = Catalog()
     catalog.tool(read_only=True)(count_words)
     catalog.add(count_words)
@@ -197,7 +197,7 @@ def test_adding_a_function_again_keeps_the_options_of_this_catalog():
 
 
 def test_options_on_the_definition_belong_to_the_function():
-    """They go with it into every catalog, whichever catalog the decorator names."""
+    """They go with it into every catalog."""
     first = Catalog()
 
     def decorate_like_a_library(**options):
@@ -353,8 +353,8 @@ def test_a_decorated_function_keeps_the_facts_of_its_author():
     assert default_catalog["wipe"].facts.destructive
 
 
-def test_a_decorated_function_is_added_as_its_author_described_it():
-    """Without options nothing is stated anew."""
+def test_a_decorated_function_is_added_with_its_own_options():
+    """Options are replaced only by new ones."""
 
     @tool(destructive=True, catalog=None)
     def wipe():
@@ -376,8 +376,8 @@ def test_one_function_may_be_two_tools_with_two_names():
     assert Tool.of(read).name == "read"
 
 
-def test_a_refused_function_is_left_alone():
-    """Nothing is attached when the name is taken."""
+def test_a_refused_function_is_not_changed():
+    """No tool is attached to it."""
     catalog = Catalog()
 
     @catalog.tool
@@ -425,8 +425,8 @@ def test_a_function_from_outside_a_class_body_is_not_a_method():
     assert Catalog(Service()).names() == ["again"]
 
 
-def test_mistakes_show_where_they_are_made():
-    """At decoration, with the function named."""
+def test_mistakes_are_reported_at_decoration():
+    """The error names the function."""
     with pytest.raises(DefinitionError, match=r"(?s)mistaken: `read_only`.*unknown option `wibble`"):
 
         @tool(read_only="yes", wibble=1)

@@ -61,14 +61,14 @@ async def test_a_cancellation_passes_through_the_hooks_of_an_unknown_name(catalo
 
 
 async def test_an_unknown_name_is_masked_and_cut(catalog):
-    """What a model invents may be long, and may hold what it should not say."""
+    """A model may invent a long name, or one with a secret."""
     dispatcher = Dispatcher(catalog, redact=["hunter2"], max_chars=100)
     assert "hunter2" not in (await dispatcher.call("hunter2")).text
     assert 90 < len((await dispatcher.call("x" * 5000)).text) <= 100
 
 
-async def test_the_catalog_is_followed_as_it_changes(catalog):
-    """Tools come, go and are replaced while the dispatcher lives."""
+async def test_a_dispatcher_follows_changes_of_its_catalog(catalog):
+    """Tools come, go and are replaced."""
     dispatcher = Dispatcher(catalog)
     assert (await dispatcher.call("add", {"a": 1, "b": 1})).value == 2
     catalog.remove("add")
@@ -83,7 +83,7 @@ async def test_the_catalog_is_followed_as_it_changes(catalog):
 
 
 async def test_a_call_can_be_given_as_one_object(catalog):
-    """What stands beside it fills what it leaves open; the caller's object stays as it was."""
+    """Keyword arguments fill its empty fields, and the object of the caller is not changed."""
     calls = []
 
     class Watch:
@@ -162,7 +162,7 @@ def test_an_invalid_option_is_refused(catalog, options):
 
 
 def test_a_missing_resource_is_reported_when_the_dispatcher_is_built(catalog):
-    """With every tool that wants one, unless it is declared as given with each call."""
+    """The error has every tool that needs one. A resource that comes with each call is declared so."""
 
     @catalog.tool
     async def use(number: Inject[float], context: Context) -> float:
@@ -175,8 +175,8 @@ def test_a_missing_resource_is_reported_when_the_dispatcher_is_built(catalog):
     Dispatcher(catalog.provided({float: 1.0}))
 
 
-def test_a_tool_that_waits_for_a_name_does_not_keep_the_dispatcher_from_being_built():
-    """Its first call will say what is missing."""
+def test_a_tool_with_an_undefined_name_does_not_prevent_a_dispatcher():
+    """Its first call has the missing name."""
     catalog = Catalog()
 
     @catalog.tool
@@ -195,8 +195,8 @@ def test_a_dispatcher_wants_a_catalog_or_functions(wrong):
 
 
 @pytest.mark.parametrize("wrap", [lambda function: function, lambda function: [function], lambda function: (function,)])
-def test_a_dispatcher_takes_a_function_or_a_list(wrap):
-    """Without a catalog in between, as an agent does."""
+def test_a_dispatcher_accepts_functions_without_a_catalog(wrap):
+    """An agent does, too."""
 
     def double(number: int) -> int:
         """Return twice the number."""

@@ -130,7 +130,7 @@ async def test_judges_can_only_forbid_more(catalog, permissions):
     assert (await first.call("shout", {"text": "hi"})).text == "HI"
 
 
-async def test_a_judge_of_the_extension_cannot_allow_what_the_first_denies(catalog):
+async def test_a_judge_of_the_extension_cannot_allow_a_call_that_the_first_denies(catalog):
     class Generous:
         def judge(self, request):
             return "allow"
@@ -139,7 +139,7 @@ async def test_a_judge_of_the_extension_cannot_allow_what_the_first_denies(catal
     assert (await first.extended(permissions=[Generous()]).call("shout", {"text": "hi"})).kind == "denied"
 
 
-async def test_permissions_that_are_added_do_not_settle_what_the_first_asks(catalog):
+async def test_added_permissions_do_not_answer_a_question_of_the_first(catalog):
     """The author of the tool wants a person, and the first dispatcher has no mode that would do without."""
 
     @catalog.tool(approval="always")
@@ -153,7 +153,7 @@ async def test_permissions_that_are_added_do_not_settle_what_the_first_asks(cata
 
 
 async def test_an_added_rule_opens_no_port(catalog):
-    """Only the rules of the first can."""
+    """Only the rules of the first dispatcher can."""
     url, opened = "https://example.com:8443/", []
 
     @catalog.tool
@@ -186,8 +186,7 @@ def test_an_option_that_both_dispatchers_share_is_refused(dispatcher):
         ({"on_progress": 1}, "on_progress cannot be int"),
     ],
 )
-def test_wrong_options_are_refused(dispatcher, options, message):
-    """Where they are given, as by `Dispatcher`."""
+def test_wrong_options_of_an_extension_are_refused(dispatcher, options, message):
     with pytest.raises(TypeError, match=message):
         dispatcher.extended(**options)
 
@@ -314,7 +313,7 @@ async def test_the_threads_last_as_long_as_the_extension(catalog):
     assert extended.call_sync("shout", {"text": "hi"}).text == "HI"
 
 
-async def test_an_extension_that_is_gone_leaves_nothing_behind(catalog, dispatcher):
+async def test_an_extension_that_was_collected_leaves_no_subscription(catalog, dispatcher):
     """A catalog may outlive thousands of them."""
     watchers = len(catalog._watchers)
     extended = dispatcher.extended()
@@ -344,8 +343,6 @@ async def test_a_batch_can_be_run_by_another_function(dispatcher):
 
 
 async def test_a_hook_of_the_extension_may_deny(dispatcher):
-    """It has the same say as the others."""
-
     class No:
         def before(self, call):
             return Deny("not here")
@@ -362,8 +359,8 @@ async def test_the_approvals_of_a_dispatcher_are_public(catalog):
         assert dispatcher.extended().approvals is approvals
 
 
-async def test_the_default_approvals_hold_the_requests_that_wait(catalog):
-    """Without the option, the store of `dispatcher.approvals` has the request of a call that waits."""
+async def test_the_default_approvals_hold_waiting_requests(catalog):
+    """They are in the store of `dispatcher.approvals`."""
     with Closing(Dispatcher(catalog, permissions=Permissions("default"))) as dispatcher:
         extended = dispatcher.extended()
         result = await extended.call("shout", {"text": "hi"})

@@ -56,7 +56,7 @@ def test_call_many_sync_runs_a_batch(dispatcher):
 
 
 def test_resume_sync_continues_a_call_that_waits(dispatcher):
-    """In the same way, and at most once."""
+    """It runs at most once."""
     waiting = dispatcher.call_sync("sell", {"item": "tea"})
     assert waiting.kind == "waiting"
     assert dispatcher.resume_sync(waiting.request.id, Decision.approve(by="ada")).text == "sold tea"
@@ -109,7 +109,7 @@ def test_a_generator_of_calls_runs_in_the_thread_of_the_caller(dispatcher):
 
 
 def test_wait_for_uses_the_loop_of_the_sync_calls(dispatcher):
-    """So a client that a tool has opened can be closed where it lives."""
+    """So a client of a tool can be closed in its own loop."""
     loops = []
 
     @dispatcher.catalog.tool(read_only=True)

@@ -37,7 +37,7 @@ def have_ended(threads: list[threading.Thread]) -> bool:
 
 
 def test_call_sync_runs_async_and_sync_tools(catalog):
-    """From plain code, with every option of `call`."""
+    """It accepts every option of `call`."""
     dispatcher = Dispatcher(catalog)
     assert dispatcher.call_sync("add", {"a": 1, "b": 2}, id="7").call_id == "7"
     assert dispatcher.call_sync(ToolCall("shout", {"text": "hi"})).text == "HI"
@@ -52,7 +52,7 @@ async def test_call_sync_works_inside_a_running_loop(catalog):
 
 
 def test_one_background_loop_serves_all_sync_calls(catalog):
-    """What one call makes, the next can use: a lock, a client."""
+    """A lock or a client of one call works in the next."""
     locks = []
 
     @catalog.tool
@@ -70,7 +70,7 @@ def test_one_background_loop_serves_all_sync_calls(catalog):
 
 
 def test_an_unclosed_dispatcher_leaves_no_thread(catalog):
-    """Its background loop ends when it is gone, and what was begun there is cancelled and may clean up."""
+    """Its background loop ends with it. Tasks in that loop are cancelled and may clean up."""
     ended = []
 
     @catalog.tool
@@ -101,7 +101,7 @@ def test_an_unclosed_dispatcher_leaves_no_thread(catalog):
 
 @pytest.mark.parametrize("door", ["call", "call_sync"])
 async def test_a_sync_tool_may_call_others(catalog, door):
-    """Through `call_sync`, from its thread, however it was called itself."""
+    """It uses `call_sync` in its thread, and may have been called in any way."""
     dispatcher = Dispatcher(catalog)
 
     @catalog.tool
@@ -132,7 +132,7 @@ async def test_sync_tools_that_call_others_do_not_wait_in_a_circle(catalog):
 
 
 def test_call_sync_does_not_wait_for_itself(catalog):
-    """In its own loop it would hang; the error says what to write instead."""
+    """It would hang in its own loop, and the error has the remedy."""
     dispatcher = Dispatcher(catalog)
 
     @catalog.tool
@@ -182,8 +182,7 @@ def test_interrupting_a_waiting_caller_cancels_the_call():
     background.close()
 
 
-def test_a_call_that_is_closed_under_way_says_so(catalog):
-    """The caller that waits for it gets an error."""
+def test_a_caller_gets_an_error_if_the_dispatcher_is_closed_during_the_call(catalog):
     started = threading.Event()
 
     @catalog.tool
@@ -245,8 +244,8 @@ async def test_a_closed_dispatcher_refuses_sync_calls_and_sync_tools(catalog):
     assert (await dispatcher.call("add", {"a": 1, "b": 2})).value == 3
 
 
-def test_a_closed_background_loop_takes_no_work():
-    """And closing it again does nothing."""
+def test_a_closed_background_loop_accepts_no_work():
+    """It can be closed again."""
     background = BackgroundLoop(cleanup_seconds=1)
     background.close()
     background.close()
@@ -254,8 +253,7 @@ def test_a_closed_background_loop_takes_no_work():
         background.wait_for(lambda: asyncio.sleep(0))
 
 
-def test_an_unclosed_dispatcher_leaves_nothing_behind(catalog):
-    """Neither idle threads nor a listener of the catalog."""
+def test_an_unclosed_dispatcher_leaves_no_thread_and_no_subscription(catalog):
     before = our_threads()
     dispatcher = Dispatcher(catalog)
     asyncio.run(dispatcher.call("shout", {"text": "hi"}))

@@ -29,11 +29,8 @@ def find_mentions(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda path: path.name)
-def test_pages_do_not_tell_people_to_install_what_is_not_on_the_index(path):
-    """
-    Pages, messages and `toolkit init` do not tell people to `pip install` a package that is not on the index: one
-    constant says how it is installed.
-    """
+def test_pages_do_not_install_a_package_that_is_not_on_the_index(path):
+    """Pages, messages and `toolkit init` use one constant for the command that installs toolkit."""
     for mention in find_mentions(path):
         assert DISTRIBUTION not in mention, f"{path}: {mention}"
         ours = OURS.match(mention)
@@ -42,14 +39,14 @@ def test_pages_do_not_tell_people_to_install_what_is_not_on_the_index(path):
             assert set(ours[1].split(",")) <= set(EXTRAS), f"{path}: {mention}"
 
 
-def test_no_message_says_otherwise_than_the_constant():
-    """One constant says how it is installed; no other file of the package has such a command."""
+def test_no_other_message_has_an_install_command():
+    """One constant has the command."""
     files = [path.name for path in CODE if not path.is_relative_to(COMMAND_TABLES) and find_mentions(path)]
     assert files == ["distribution.py"]
 
 
-def test_a_new_project_does_not_depend_on_what_pip_cannot_find(tmp_path):
-    """`toolkit init` does not tell people to `pip install` a package that is not on the index."""
+def test_a_new_project_does_not_depend_on_a_package_that_pip_cannot_find(tmp_path):
+    """`toolkit init` uses the constant."""
     files = {path.name: path.read_text(encoding="utf-8") for path in make_project(tmp_path / "my-shop")}
     project = tomllib.loads(files["pyproject.toml"])["project"]
     assert project["dependencies"] == []

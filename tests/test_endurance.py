@@ -51,7 +51,7 @@ def test_a_part_that_breaks_off_is_a_violation(monkeypatch, capsys):
 
 @pytest.mark.long
 def test_the_soak_runs_beside_the_other_parts(capfd):
-    """Each prints its line as soon as it ends; a soak that short measures nothing that may fail."""
+    """Each prints its line at its end. A soak as short as this measures nothing that may fail."""
     shortened = ["--part", "batch", "--part", "soak", "--count", "50", "--minutes", "0", "--tools", "20"]
     assert endurance.main(shortened) == 0
     assert {line.partition(":")[0] for line in capfd.readouterr().out.splitlines()} == {"batch", "soak"}

@@ -60,8 +60,8 @@ WEATHER = """
 """
 
 
-def test_discovering_adds_what_distributions_offer(install):
-    """A module, a function, a catalog, an object; each knows where it comes from."""
+def test_discovering_adds_the_tools_of_distributions(install):
+    """An entry may be a module, a function, a catalog or an object. Each tool has its origin."""
     install("nice-weather", {"module": "weather_tools", "object": "weather_tools:service"}, weather_tools=WEATHER)
     catalog = Catalog()
     assert "weather_tools" not in sys.modules
@@ -105,7 +105,7 @@ def test_a_broken_distribution_is_a_warning_and_the_others_are_added(install):
     assert catalog.names() == ["weather"]
 
 
-def test_a_tool_that_clashes_with_a_discovered_one_says_whose_it_is(install):
+def test_the_error_for_a_clash_with_a_discovered_tool_names_its_distribution(install):
     """Two authors may choose one name."""
     install("nice-weather", {"one": "weather_clash:weather"}, weather_clash=WEATHER)
     catalog = Catalog().discover()

@@ -82,7 +82,7 @@ def test_bad_args_words_its_problems_once():
     ids=["many", "long"],
 )
 def test_the_text_of_many_problems_is_bounded(problems, ending):
-    """However much is wrong, the text stays readable."""
+    """It stays readable for any number of problems."""
     error = BadArgs(problems)
     assert len(error.problems) == 30
     assert len(str(error)) < 5000
@@ -104,7 +104,7 @@ def test_bad_args_can_be_copied_and_pickled(again, kind):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
 def test_other_errors_can_be_copied_and_pickled(again):
-    """What they know goes with them."""
+    """Their fields are copied, too."""
     unknown, transient = again(UnknownTool("raed", ["read"])), again(Transient("busy", retry_after_seconds=2))
     assert str(unknown) == "unknown tool `raed`; did you mean `read`?"
     assert (str(transient), transient.retry_after_seconds, transient.happened) == ("busy", 2, "no")
@@ -134,7 +134,7 @@ NOUNS = ["weather", "invoice", "customer", "branch", "commit", "folder", "archiv
 
 
 @given(number=st.integers(0, 1_999), at=st.integers(0, 20), letter=st.sampled_from("abcxyz_"))
-def test_one_slip_in_one_of_many_names_is_seen(number, at, letter):
+def test_a_similar_name_is_found_among_many(number, at, letter):
     """Only the likeliest of a long list are compared letter by letter, and the right one is always among them."""
     candidates = [f"{VERBS[index % 10]}_{NOUNS[index // 10 % 10]}_{index}" for index in range(2_000)]
     name = candidates[number]
@@ -157,8 +157,8 @@ def test_an_unknown_tool_without_neighbours_says_no_more():
 
 
 @given(st.text(max_size=70) | st.from_regex(r"\A\w{1,70}\Z"))
-def test_a_key_that_is_a_name_stands_in_the_path_as_it_is(key):
-    """A name is a letter or underscore and up to 63 word characters; any other key stands in brackets, and is cut."""
+def test_a_key_that_is_a_name_stands_in_the_path_without_brackets(key):
+    """A name is a letter or underscore and up to 63 word characters. Any other key stands in brackets, and is cut."""
     is_name = re.match(r"[^\W\d]\w{0,63}\Z", key) is not None
     place = key if is_name else f"[{key[:60]!r}]"
     assert Problem("wrong", (key,)).where == (place if len(place) <= 100 else f"{place[:97]}...")

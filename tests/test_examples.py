@@ -57,7 +57,7 @@ def no_keys(monkeypatch):
 @pytest.mark.usefixtures("own_defaults")
 @pytest.mark.parametrize("example", QUICK_EXAMPLES, ids=lambda example: example.name)
 def test_an_example_runs(example, monkeypatch, capsys):
-    """It ends well, says something, and warns of nothing."""
+    """It prints some text, and there are no warnings."""
     if example.name == "30_telemetry.py":
         pytest.importorskip("opentelemetry.sdk.trace", reason="the SDK of OpenTelemetry is not installed")
     monkeypatch.setattr(sys, "argv", [str(example)])

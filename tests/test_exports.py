@@ -88,8 +88,8 @@ def test_the_exports_are_these():
     assert toolkit.__all__ == EXPORTS
 
 
-def test_the_root_binds_nothing_else():
-    """What is not exported is a module or private."""
+def test_the_root_binds_only_its_exports():
+    """Any other binding is a module or private."""
     bindings = {name: getattr(toolkit, name) for name in [*EXPORTS, *vars(toolkit)]}
     public = {name for name, value in bindings.items() if name[0] != "_" and not isinstance(value, types.ModuleType)}
     assert public - {"annotations", "Any", "TYPE_CHECKING"} == set(EXPORTS)
@@ -112,7 +112,7 @@ def test_importing_is_light(heavy):
 
 
 def test_the_names_of_most_programs_load_no_large_module():
-    """What reads signatures comes with the first tool, and the modules of other types with their first use."""
+    """The module that reads signatures comes with the first tool, and modules of other types with their first use."""
     large = "typing_extensions datetime decimal email fractions hashlib ipaddress pathlib random secrets urllib uuid"
     code = f"""
 import sys
@@ -125,7 +125,7 @@ print(sorted(large & set(sys.modules)))
 
 
 def test_decorating_a_plain_function_is_light():
-    """Nor does describing and checking an ordinary call."""
+    """Describing it and checking an ordinary call are light, too."""
     code = """
 import sys
 from toolkit import Tool
@@ -148,7 +148,7 @@ sys.exit(bool({"jsonschema", "httpx", "pydantic"} & set(sys.modules)))
 
 @pytest.mark.parametrize("keyword", ["def", "async def"])
 def test_one_good_call_loads_few_modules(keyword):
-    """What judges, asks, retries and resumes comes with the first call that needs it."""
+    """Modules for judging, asking, retrying and resuming come with the first call that needs them."""
     code = f"""
 import asyncio, sys
 from toolkit import Catalog, Dispatcher, tool

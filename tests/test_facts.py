@@ -135,7 +135,7 @@ def test_a_read_only_tool_is_idempotent_and_concurrency_safe_by_default(read_onl
 
 
 def test_the_defaults_are_those_of_an_unknown_function():
-    """Nothing is assumed of it, neither good nor bad."""
+    """No good or bad fact is assumed of it."""
     assert facts() == Facts()
     assert Facts().approval == "never"
     assert Facts().thread is True
@@ -180,7 +180,7 @@ def test_a_legal_name_is_accepted(name):
     "name", ["", "9a", "a b", "größe", "A" * 65, "a\n", "-a", ".a", "<lambda>", None, 5, Hostile()]
 )
 def test_an_illegal_name_comes_with_the_rule(name):
-    """And with the option that sets it right."""
+    """The error names the option that helps."""
     with pytest.raises(DefinitionError, match="cannot be a tool's name; give one with `name=`"):
         check_name(name, "test")
 
@@ -221,6 +221,6 @@ def preview(store, arguments, call=None):
         (Previews(), False),
     ],
 )
-def test_an_option_gets_the_call_if_it_has_a_place_for_it(function, expected):
+def test_an_option_gets_the_call_if_it_has_a_parameter_for_it(function, expected):
     """A function with a parameter `call` that is not filled in gets the call, also if it is a `functools.partial`."""
     assert has_parameter(function, "call") is expected

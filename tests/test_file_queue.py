@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
 TEST = "def test_{name}(folder):\n    (folder / '{name}').touch()\n    assert len(list(folder.iterdir())) == {count}\n"
 
 
-def test_a_file_is_taken_by_one_worker(tmp_path):
+def test_a_file_is_taken_by_only_one_worker(tmp_path):
     (tmp_path / LIST).write_text("".join(f"test_{number}.py\n" for number in range(5)))
     first, second = take_files(tmp_path), take_files(tmp_path)
     files = [next(first), next(second), next(second), *first, *second]
@@ -39,7 +39,7 @@ def test_a_worker_stays_in_a_folder_and_helps_in_others_when_all_have_begun(tmp_
     assert [*first, *second] == []
 
 
-def test_the_file_that_takes_longest_is_taken_first(tmp_path):
+def test_the_slowest_file_is_taken_first(tmp_path):
     fill_queue(tmp_path / "queue", "quick", [HERE / "values"])
     files = [Path(line).relative_to(HERE).as_posix() for line in (tmp_path / "queue" / LIST).read_text().splitlines()]
     seconds = json.loads(SECONDS.read_text())
@@ -49,7 +49,7 @@ def test_the_file_that_takes_longest_is_taken_first(tmp_path):
 
 
 @pytest.mark.long
-def test_a_worker_keeps_the_fixtures_of_the_session_and_runs_what_follows_a_broken_file(tmp_path):
+def test_a_worker_keeps_session_fixtures_and_goes_on_after_a_broken_file(tmp_path):
     queue, tests = tmp_path / "queue", tmp_path / "tests"
     for folder in (queue, tests):
         folder.mkdir()

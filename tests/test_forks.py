@@ -102,7 +102,7 @@ def test_a_child_can_close_the_dispatcher_of_its_parent(dispatcher):
     assert dispatcher.call_sync("add", {"a": 2, "b": 2}).text == "4"
 
 
-def test_a_child_of_a_child_works_too(dispatcher):
+def test_a_child_of_a_child_works(dispatcher):
     """Each generation makes its own threads."""
 
     def call():
@@ -212,7 +212,7 @@ def test_a_listener_of_a_view_receives_changes_in_a_child_forked_during_a_notifi
 
 
 def test_an_index_that_was_being_changed_is_built_again_in_a_child(catalog):
-    """What another thread had half added is added again."""
+    """Another thread was adding a tool at the fork, and the child adds it again."""
     catalog.search("double")
     entered, go = threading.Event(), threading.Event()
 
@@ -241,7 +241,7 @@ def test_an_index_that_was_being_changed_is_built_again_in_a_child(catalog):
 
 
 def test_approvals_in_memory_that_were_locked_can_be_answered_in_a_child():
-    """What was kept is kept, and counted."""
+    """Their requests are still there."""
     store = MemoryApprovals()
     store.sign_with(RecordSeal(b"k" * 32))
     request = ApprovalRequest(tool="cut", call_id="c1", reason="why", arguments={}, expires_at=2e9)
@@ -302,7 +302,7 @@ def test_a_lock_that_the_forking_thread_holds_is_held_in_the_child(catalog):
 
 
 def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_path):
-    """Each belongs to one object, and the child uses the objects of its parent."""
+    """Each lock belongs to one object, and the child uses the objects of its parent."""
     ledger, pages, jobs = Ledger(Budget(), 10), PageCache(max_pages=1, clock=lambda: 0.0), SessionJobs()
     standings, display, session = StartStates(Workspace(tmp_path)), AgentDisplay(), Session()
     call = ToolCall("bash", {}, "c1", session)
@@ -329,8 +329,8 @@ def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="only Python 3.11 locks cached properties")
-def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
-    """One lock stands for the property of every object."""
+def test_a_cached_property_that_was_being_computed_is_open_in_a_child():
+    """One lock serves the property of every object."""
     with hold_locks(*(vars(Args)[name].lock for name in ("words", "options"))):
         words = run_in_child(lambda: Args(parse_script("rm -rf x").commands[0]).words)
         assert words == "('-rf', 'x')"
@@ -367,7 +367,7 @@ def test_every_lock_is_open_in_a_child_or_says_why_not():
 
 
 def test_a_child_forgets_the_stuck_calls_of_its_parent(catalog):
-    """Their threads are not there, so the same call may run, and changes need not wait."""
+    """Their threads do not exist in it, so the same call may run, and changes need not wait."""
     entered, release, runs = threading.Event(), threading.Event(), []
 
     @catalog.tool

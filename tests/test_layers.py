@@ -181,8 +181,8 @@ def lazy_modules(path: Path) -> Iterator[tuple[str, str]]:
                     yield variable, module.rpartition(".")[2]
 
 
-def test_a_module_that_is_loaded_when_it_is_used_is_imported_for_type_checkers():
-    """So the order holds for it too, and its name cannot be that of another module."""
+def test_a_lazy_module_is_imported_for_type_checkers():
+    """So the order of the layers holds for it, too, and its name cannot be that of another module."""
     count = 0
     for path in PACKAGE.rglob("*.py"):
         for variable, module in lazy_modules(path):

@@ -31,7 +31,7 @@ def test_a_name_in_the_table_is_loaded_once(package):
 
 
 def test_a_name_that_is_not_in_the_table_is_unknown(package):
-    """As for every module, with the same words."""
+    """The error has the words of Python."""
     with pytest.raises(AttributeError, match="module 'sample_package' has no attribute 'other'"):
         lazy_getattr("sample_package", {"name": "good"})("other")
 

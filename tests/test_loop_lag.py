@@ -41,8 +41,8 @@ def test_only_the_time_of_this_process_is_counted(after, expected):
 
 
 @pytest.mark.parametrize(("looks", "expected"), [(0, 0.02), (3, 0.08), (30, 0.1)])
-def test_a_lag_without_a_processor_is_at_most_what_was_looked_at(looks, expected):
-    """The clocks are inexact then; a thread that looks every 10 ms shows that the process had a processor at all."""
+def test_a_lag_without_a_processor_is_at_most_the_time_of_the_looks(looks, expected):
+    """The clocks are inexact then. A thread that looks every 10 ms shows that the process had a processor at all."""
     before, after = Times(0.0, 0.0, 0.0, 0.0, 0.0, (0.0,)), Times(1.0, 1.0, 0.0, 0.0, 0.0, (0.9,))
     assert own_seconds(before, after, looks) == pytest.approx(expected)
 

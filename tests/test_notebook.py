@@ -31,7 +31,7 @@ async def test_the_snippets_work_where_a_loop_runs(page):
 
 @pytest.mark.anyio
 async def test_the_first_example_works_where_a_loop_runs(capsys):
-    """It prints what the page shows, in the thread of the loop."""
+    """It prints the output of the page, in the thread of the loop."""
     cells, output = _read_readme()
     exec(compile(cells[0], "README.md", "exec"), {"__name__": "notebook"})
     assert capsys.readouterr().out == output

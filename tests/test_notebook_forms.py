@@ -35,20 +35,20 @@ def test_the_repr_of_a_value_is_one_short_line(value):
 
 
 def test_a_tool_names_the_facts_that_are_set():
-    """And where it comes from, if that is not this program."""
+    """It also names its origin, unless that is this program."""
     assert repr(catalog["add"]) == "<Tool add, read_only>"
     foreign = Tool.from_schema("stars", "Count stars.", {}, lambda arguments: 1, origin="mcp:github", destructive=True)
     assert repr(foreign) == "<Tool stars, destructive, mcp:github>"
 
 
 def test_a_catalog_is_a_table_in_a_notebook():
-    """With the first line of each description; a large one is cut."""
+    """The table has the first line of each description, and a large one is cut."""
     assert catalog._repr_markdown_().splitlines()[-1] == r"| add | Add two numbers. |"
     assert make_values()[2]._repr_markdown_().endswith("\n\nand 250 more")
 
 
 def test_the_text_of_a_tool_cannot_leave_its_place():
-    """Neither the fence around a text nor the cell of a table."""
+    """It cannot close the fence around it, or the cell of a table."""
     hostile = "```\n<script>alert(1)</script>\n````"
     assert fence_text(hostile) == f"`````\n{hostile}\n`````"
     assert hostile in ToolResult(hostile, tool="x")._repr_markdown_()

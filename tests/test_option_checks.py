@@ -28,7 +28,7 @@ def test_a_single_value_in_place_of_a_list_is_refused_with_the_remedy(value, wor
 
 @pytest.mark.parametrize("value", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}.keys()])
 def test_any_iterable_of_values_is_listed(value):
-    """Also what can be read only once."""
+    """An iterator that can be read only once is accepted."""
     assert require_list(value, "names") == ["a", "b"]
 
 
@@ -46,7 +46,7 @@ def test_the_message_does_not_show_the_repr_of_an_object():
 
 
 def test_a_bool_is_not_a_number_by_default():
-    """Though it is one to Python."""
+    """Python treats it as one."""
     check_option_types({"limit": True}, {"limit": ((int, bool), "a number, or True")})
     with pytest.raises(TypeError, match="limit cannot be bool; give a number"):
         check_option_types({"limit": True}, {"limit": ((int,), "a number")})

@@ -69,7 +69,7 @@ def test_the_money_goes_back_once(output):
     assert ledger.split("\n") == ["    A-17: 40 euros", ""]
 
 
-def test_another_user_learns_nothing_of_a_request(output):
+def test_another_user_gets_no_information_about_a_request(output):
     """The answer tells another user neither the owner of the request nor that it exists."""
     [answer] = re.findall(r"bob: .*\n +(404 .*)", output["08"])
     assert "ada" not in answer

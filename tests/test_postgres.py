@@ -52,7 +52,7 @@ def test_a_wrong_password_is_refused(postgres_server):
 
 @pytest.mark.long
 def test_a_stopped_server_comes_back_at_the_same_address(postgres_server, postgres_url):
-    """What was committed before the server was stopped is there afterwards."""
+    """Its committed rows are there afterwards."""
     import psycopg
 
     with psycopg.connect(postgres_url) as connection:

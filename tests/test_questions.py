@@ -25,8 +25,8 @@ ASKED = Question(key="size", message="Which size?", schema={"type": "string"})
 
 
 @given(QUESTIONS, JSON | st.just(DECLINED))
-def test_an_answered_question_comes_back_from_json_as_it_was(question, answer):
-    """No JSON value is taken for `DECLINED`, and `DECLINED` for no JSON value."""
+def test_an_answered_question_comes_back_unchanged_from_json(question, answer):
+    """No JSON value is confused with `DECLINED`."""
     answered = AnsweredQuestion(question=question, answer=answer)
     read = AnsweredQuestion.from_json(json.loads(json.dumps(answered.to_json())))
     assert read == answered

@@ -133,6 +133,6 @@ def sample(tmp_path):
         ("class names used twice, %", 200 / 3),
     ],
 )
-def test_a_measure_counts_what_it_says(sample, name, figure):
-    """On a package that has one of each."""
+def test_a_measure_counts_what_its_name_says(sample, name, figure):
+    """The sample package has one of each."""
     assert sample[name] == pytest.approx(figure)

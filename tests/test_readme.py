@@ -42,8 +42,8 @@ LONG_PAGES = {"guide-property-tests.md", "testing.md"}
         if page.name != "web.md"
     ],
 )
-def test_a_page_does_what_it_says(page):
-    """Every block runs in order, and every result that is shown is the one that comes out."""
+def test_the_code_of_a_page_has_the_shown_results(page):
+    """Every block runs in order."""
     if page.name == "observability.md":
         pytest.importorskip("opentelemetry.sdk.trace", reason="the SDK of OpenTelemetry is not installed")
     checked = run(page)
@@ -61,7 +61,7 @@ def test_code_fits_beside_a_page(name):
 
 
 def test_the_first_example_runs_as_pasted(tmp_path):
-    """In a file of its own, in an empty folder, it prints what the page shows, and nothing else."""
+    """It runs from a file in an empty folder, and prints only the output of the page."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     example, output = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[:2]
     script = tmp_path / "example.py"
@@ -73,7 +73,7 @@ def test_the_first_example_runs_as_pasted(tmp_path):
 
 
 def test_the_documentation_begins_with_the_first_screen_of_the_readme():
-    """One decorator, one catalog, a good call, a bad call and a property test."""
+    """It has one decorator, one catalog, a good call, a bad call and a property test."""
     first, index = (
         (ROOT / "README.md").read_text(encoding="utf-8"),
         (ROOT / "docs/README.md").read_text(encoding="utf-8"),
@@ -145,7 +145,7 @@ def test_the_list_of_pages_has_each_page_once():
     ],
 )
 def test_every_option_is_in_the_table(page, options):
-    """But for what only tests give."""
+    """Options that only tests use are excepted."""
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert options <= set(re.findall(r"`(\w+)`", " ".join(rows)))
 

@@ -17,7 +17,7 @@ def written():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MOMENTS)
-def test_a_picture_shows_what_the_demo_does(written, name):
+def test_a_picture_shows_the_output_of_the_demo(written, name):
     """If this fails, run `python -m benchmarks.record_demo` and look at the pictures."""
     today = read_svg(draw_svg(screen_at(written, MOMENTS[name]), "make demo"))
     assert read_svg((IMAGES / name).read_text(encoding="utf-8")) == today
@@ -42,8 +42,8 @@ def test_the_first_picture_ends_with_the_change(written):
         ("".join(f"{number}\r\n" for number in range(40)), None, [str(number) for number in range(12, 40)]),
     ],
 )
-def test_a_screen_is_what_a_terminal_shows(written, words, lines):
-    """Lines that were drawn over or scrolled off are gone."""
+def test_a_screen_has_the_lines_of_a_terminal(written, words, lines):
+    """Lines that were drawn over or scrolled off are not there."""
     assert screen_at(written, words) == lines
 
 
@@ -54,6 +54,6 @@ def test_times_and_temporary_folders_are_masked_in_a_picture():
 
 
 def test_a_demo_that_fails_makes_no_picture():
-    """Its output is in the error."""
+    """The error has its output."""
     with pytest.raises(RuntimeError, match="no such thing"):
         record([sys.executable, "-c", "raise SystemExit('no such thing')"])

@@ -63,8 +63,8 @@ def without_address(text: str) -> str:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_record_is_the_dataclass_of_its_options(options):
-    """In its signature, its texts, its comparisons, its copies and its errors."""
+def test_a_record_equals_a_dataclass_with_the_same_options(options):
+    """This holds for its signature, texts, comparisons, copies and errors."""
     behaviours = []
     for cls in make_classes(options):
         instance, same, other = cls(x=1, y=2), cls(x=1, y=2, names=["a"]), cls(x=2)
@@ -108,8 +108,7 @@ class Stored:
     text: str = ""
 
 
-def test_a_frozen_record_with_slots_survives_pickling():
-    """As a dataclass of that kind does."""
+def test_a_frozen_record_with_slots_can_be_pickled():
     assert pickle.loads(pickle.dumps(Stored(1, "a"))) == Stored(1, "a")  # noqa: S301 -- its own bytes
 
 
@@ -132,7 +131,7 @@ def test_methods_that_the_class_defines_stay():
     assert behaviours[0] == behaviours[1] == ("own", True, True)
 
 
-def test_a_class_keeps_a_hash_and_an_init_that_it_defines():
+def test_a_class_keeps_its_own_hash_and_init():
     """`dataclass` would not replace them either."""
 
     @record(frozen=True)
@@ -194,7 +193,7 @@ def test_a_record_may_have_annotations_that_are_not_fields():
 
 
 def test_a_record_may_have_a_weak_reference():
-    """With the option that `dataclass` has for it."""
+    """`dataclass` has the same option."""
 
     @record(frozen=True, slots=True, weakref_slot=True, eq=False)
     class Watched:
@@ -204,8 +203,8 @@ def test_a_record_may_have_a_weak_reference():
     assert weakref.ref(watched)() is watched
 
 
-def test_methods_are_written_when_they_are_used():
-    """And once; a module with many records is imported quickly."""
+def test_methods_are_written_at_their_first_use():
+    """A module with many records is imported quickly."""
 
     @record(frozen=True, slots=True)
     class Late:

@@ -64,8 +64,8 @@ results = st.builds(
 
 
 @given(results)
-def test_a_result_comes_back_from_json_as_it_was(result):
-    """Everything but the exception is written down, and read again."""
+def test_a_result_comes_back_unchanged_from_json(result):
+    """Only the exception is lost."""
     written = json.loads(json.dumps(result.to_json(), allow_nan=False))
     read = ToolResult.from_json(written)
     assert read.to_json() == written
@@ -80,15 +80,15 @@ def test_a_result_comes_back_from_json_as_it_was(result):
 
 
 @given(approval_requests)
-def test_a_request_comes_back_from_json_as_it_was(request):
-    """Its id above all: an answer names it."""
+def test_a_request_comes_back_unchanged_from_json(request):
+    """An answer needs its id."""
     assert ApprovalRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, "1", True, 1.0])
 @pytest.mark.parametrize("kind", [ToolResult, ApprovalRequest])
 def test_another_version_is_refused(kind, version):
-    """What was written by another format is not guessed at, and the message says which can be read."""
+    """The message has the version that can be read."""
     with pytest.raises(ValueError, match=r"of version .* cannot be read; version 1 can"):
         kind.from_json({"version": version, "kind": "ok"})
 
@@ -111,7 +111,7 @@ def test_another_version_is_refused(kind, version):
     ],
 )
 def test_an_unknown_shape_is_refused(changes, match):
-    """One kind of exception, with what is wrong."""
+    """There is one kind of exception, with the reason."""
     with pytest.raises(ValueError, match=match):
         ToolResult.from_json({**ToolResult("fine").to_json(), **changes})
 
@@ -148,8 +148,8 @@ def test_the_exception_is_never_written_down():
         ("failed", "", "error: tool failed\nTry another way, or tell the user."),
     ],
 )
-def test_the_model_reads_what_happened_and_what_to_do(kind, message, text):
-    """The phrase of the kind, the message, the advice."""
+def test_the_model_reads_the_problem_and_the_remedy(kind, message, text):
+    """The text has the phrase of the kind, the message and the advice."""
     assert ToolResult.failure(kind, message).text == text
 
 
@@ -198,8 +198,8 @@ def test_a_result_that_went_well_has_no_error():
     assert repr(result) == "<ToolResult ok of ?: '5'>"
 
 
-def test_details_are_written_when_they_are_first_read():
-    """A function for the details is called once, and what it returns can be changed."""
+def test_details_are_written_at_their_first_use():
+    """A function for the details is called once, and its return value can be changed."""
     calls = []
 
     def write_details():
@@ -232,8 +232,8 @@ def test_every_copy_of_an_error_has_its_details(copy_error):
     assert copy_error(error).details == {"size": 5}
 
 
-def test_a_result_takes_no_field_it_does_not_have():
-    """A misspelt one would be lost."""
+def test_a_result_refuses_an_unknown_field():
+    """A misspelt field would be lost."""
     with pytest.raises(TypeError, match="a result has no 'atempts'"):
         ToolResult("5", atempts=3)
 
@@ -272,7 +272,6 @@ def test_another_result_has_no_problems():
 
 
 def test_unwrapping_gives_the_value():
-    """What a program wants of a call that went well."""
     assert ToolResult("5", 5).unwrap() == 5
 
 
@@ -286,8 +285,8 @@ def test_unwrapping_raises_the_error_itself(cause):
     assert raised.value is cause
 
 
-def test_unwrapping_wraps_what_was_not_ours():
-    """With the exception as its cause."""
+def test_unwrapping_wraps_a_foreign_exception():
+    """It is the cause of the error."""
     cause = ZeroDivisionError("by zero")
     with pytest.raises(ToolError, match="by zero") as raised:
         ToolResult.failure("failed", "by zero", cause=cause).unwrap()
@@ -347,7 +346,7 @@ class Writer:
 
 @pytest.mark.parametrize("first", ["text", "truncated"])
 def test_a_deferred_text_is_written_when_it_is_read(first):
-    """Once, whichever of the two is read first."""
+    """It is written once, for either attribute."""
     result, writer = ToolResult(), Writer()
     del result.text
     result.deferred_text = writer, [1], 5
@@ -377,7 +376,7 @@ def test_a_text_that_was_changed_stays_when_other_fields_are_read():
     assert (unread.truncated, unread.text) == (True, "mine")
 
 
-def test_a_pickle_has_what_writing_the_text_adds():
+def test_a_pickle_has_the_text_and_its_metadata():
     def write(result: ToolResult, value: object, max_chars: int) -> None:
         result.text, result.metadata = "cut", {"handle": "x"}
 

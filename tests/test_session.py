@@ -25,8 +25,8 @@ def names(catalog, **options):
     return [definition["name"] for definition in catalog.definitions(**options)]
 
 
-def test_loaded_tools_are_appended_in_the_order_they_were_loaded(catalog):
-    """The prefix stays as it was, so that a provider's cache keeps it."""
+def test_loaded_tools_are_appended_in_the_order_of_their_loading(catalog):
+    """The prefix does not change, so the cache of a provider keeps it."""
     session = Session()
     assert names(catalog, session=session) == ["plain", "other"]
     session.load("latest")
@@ -36,8 +36,8 @@ def test_loaded_tools_are_appended_in_the_order_they_were_loaded(catalog):
     assert names(catalog) == ["plain", "other"]
 
 
-def test_all_of_them_can_be_had_in_the_order_of_the_catalog(catalog):
-    """`deferred=True` leaves nothing out, and twice in nothing."""
+def test_all_tools_can_be_listed_in_the_order_of_the_catalog(catalog):
+    """With `deferred=True`, each tool is in the list once."""
     session = Session()
     session.load("latest")
     assert names(catalog, session=session, deferred=True) == ["plain", "other", "late", "later", "latest"]
@@ -63,8 +63,7 @@ def test_loading_wants_names():
         Session().load(7)
 
 
-def test_threads_lose_nothing():
-    """Two searches at once both count."""
+def test_loading_from_several_threads_loses_no_tool():
     session = Session()
     threads = [
         threading.Thread(target=lambda n=number: [session.load(f"t{n}_{i}") for i in range(50)]) for number in range(4)
@@ -76,8 +75,8 @@ def test_threads_lose_nothing():
     assert len(session.loaded) == 200
 
 
-def test_a_session_is_saved_and_restored_with_what_it_loaded():
-    """The loaded tools survive, in their order."""
+def test_a_session_is_saved_and_restored_with_its_loaded_tools():
+    """Their order stays."""
     session = Session()
     session.load("b", "a")
     again = Session.from_json(json.loads(json.dumps(session.to_json())))
@@ -122,8 +121,8 @@ def test_malformed_session_data_is_refused(data, message):
         ({"state": []}, TypeError, "state cannot be list"),
     ],
 )
-def test_a_session_refuses_what_a_request_could_not_be_stored_with(fields, error, words):
-    """The mistake is reported where it was made, not when a stored request is read back."""
+def test_a_session_refuses_fields_that_cannot_be_stored_in_a_request(fields, error, words):
+    """The error comes at construction, and not when a stored request is read back."""
     with pytest.raises(error, match=words):
         Session(**fields)
 
@@ -131,8 +130,8 @@ def test_a_session_refuses_what_a_request_could_not_be_stored_with(fields, error
 # Tools that are not used any more.
 
 
-def test_a_tool_that_is_not_called_leaves_from_the_end():
-    """After as many turns as was said; one that is called begins anew."""
+def test_a_tool_that_is_not_called_is_unloaded_from_the_end():
+    """The number of turns is an option, and a call restarts the count."""
     session = Session(unload_after=2)
     session.load("a", "b")
     session.end_turn("b")
@@ -142,8 +141,8 @@ def test_a_tool_that_is_not_called_leaves_from_the_end():
     assert session.loaded == ()
 
 
-def test_a_tool_before_one_that_is_used_stays():
-    """It leaves with those behind it, so that the definitions before them are the same, byte for byte."""
+def test_a_tool_before_a_used_one_stays():
+    """It is unloaded together with the tools behind it, so the earlier definitions stay the same, byte for byte."""
     session = Session(unload_after=1)
     session.load("a", "b", "c")
     session.end_turn("b")

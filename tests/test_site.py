@@ -131,7 +131,7 @@ ANCHORS = st.sampled_from(["one", "two", "three"])
 
 
 @given(st.dictionaries(NAMES, st.tuples(st.sets(ANCHORS), st.lists(st.tuples(NAMES, ANCHORS | st.none()))), min_size=1))
-def test_a_link_is_a_problem_if_and_only_if_it_leads_nowhere(tmp_path_factory, pages):
+def test_a_link_is_a_problem_if_and_only_if_its_target_is_missing(tmp_path_factory, pages):
     site = tmp_path_factory.mktemp("site")
     (site / "inner").mkdir()
     expected = 0
@@ -349,7 +349,7 @@ def test_an_exported_name_needs_a_docstring_and_a_page(sample, old, new, problem
     assert all(problem in line and ".py:" in line for line in problems)
 
 
-def test_each_class_has_a_page_and_each_module_lists_what_it_exports(sample, tmp_path):
+def test_each_class_has_a_page_and_each_module_lists_its_exports(sample, tmp_path):
     exports = reference.list_exports(sample(), "from sample.parts import Runner\n")
     pages = reference.write_reference(exports, tmp_path / "reference")
     assert pages["sample"] == ["sample/index.md", "sample/Limits.md", "sample/Options.md", "sample/Runner.md"]

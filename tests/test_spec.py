@@ -29,7 +29,7 @@ def test_the_tool_of_a_decorated_function_is_its_attribute():
     assert Tool.of(look).function is look
 
 
-def test_the_tool_of_an_undecorated_function_is_built_without_changing_it():
+def test_the_tool_of_an_undecorated_function_does_not_change_the_function():
     add_tool = Tool.of(add)
     assert add_tool.name == "add"
     assert not hasattr(add, "__tool__")
@@ -83,7 +83,7 @@ service = Service()
     ],
 )
 def test_the_tool_of_a_bound_method_has_the_facts_of_its_class(function, result):
-    """In both orders of the decorators; and it can be called."""
+    """The decorators may have either order, and the tool can be called."""
     find_tool = Tool.of(function)
     assert find_tool.facts.read_only
     assert list(find_tool.schema["properties"]) == ["a"]
@@ -91,8 +91,8 @@ def test_the_tool_of_a_bound_method_has_the_facts_of_its_class(function, result)
     assert find_tool.function(*args, **kwargs) == result
 
 
-def test_the_tool_of_a_method_in_its_class_still_wants_an_object():
-    """It is described, but not ready to be called."""
+def test_the_tool_of_a_method_in_its_class_needs_an_object():
+    """It is described, but cannot be called."""
     find_tool = Tool.of(Service.find)
     assert find_tool is Service.find.__tool__
     assert find_tool.is_method
@@ -263,7 +263,7 @@ def test_a_handler_may_be_async():
     ],
 )
 def test_a_mistaken_tool_from_a_schema_is_refused(name, description, schema, handler, options, words):
-    """As early as a decorated one."""
+    """The error comes as early as for a decorated function."""
     with pytest.raises(DefinitionError, match=words):
         Tool.from_schema(name, description, schema, handler, **options)
 
@@ -301,8 +301,8 @@ def test_a_definition_is_plain_json():
 
 
 @pytest.mark.parametrize("any_tool", [Tool.of(add), Tool.from_schema("take", "Take.", SCHEMA, handler)])
-def test_changing_what_is_shown_changes_no_check(any_tool):
-    """A provider's adapter may do to a schema what it likes."""
+def test_changing_a_shown_schema_changes_no_check(any_tool):
+    """The adapter of a provider may change a schema."""
     any_tool.definition["input_schema"].clear()
     any_tool.schema["additionalProperties"] = True
     with pytest.raises(BadArgs):
@@ -379,7 +379,7 @@ def test_the_authors_check_gets_a_copy_of_the_decoded_arguments_with_defaults():
     assert calls == [{"a": 1, "b": 2}]
 
 
-def test_the_check_is_asked_only_when_the_arguments_fit():
+def test_the_custom_check_runs_only_for_arguments_that_fit():
     """Its author need not check them again."""
     calls = []
     with pytest.raises(BadArgs):

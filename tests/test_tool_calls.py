@@ -13,7 +13,7 @@ from toolkit.session import Session
 
 @given(json_objects(), st.randoms())
 def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
-    """Nor does it matter whether they came as text."""
+    """The arguments may also be a text."""
 
     def shuffled(value):
         if isinstance(value, dict):

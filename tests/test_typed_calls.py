@@ -37,18 +37,17 @@ def double(x: int) -> int:
     return 2 * x
 
 
-async def test_it_returns_the_object_and_not_its_json_form():
+async def test_a_typed_call_returns_the_object_and_not_its_json_form():
     """The tool may have another name in the catalog of the dispatcher."""
     assert await Dispatcher(catalog.prefixed("map")).call_typed(locate, {"x": 1}) == Point(1)
 
 
-def test_sync_code_has_it_too():
-    """A sync function is called in the same way."""
+def test_a_typed_call_has_a_sync_form():
     assert Dispatcher(catalog).call_typed_sync(double, {"x": 4}) == 8
 
 
 async def test_a_call_that_does_not_succeed_raises():
-    """As `unwrap` does: for bad arguments, and for a call that waits for a person."""
+    """Bad arguments raise, and so does a call that waits for a person."""
     with pytest.raises(BadArgs, match="x: expected an integer"):
         await Dispatcher(catalog).call_typed(locate, {"x": "one"})
     with pytest.raises(ToolkitError, match="`double` may change something"):

@@ -13,7 +13,7 @@ ORDER = ["allow", "ask", "deny"]
 
 
 @pytest.mark.parametrize("words", list(permutations(ORDER)) + [("ask", "allow"), ("allow",), ("deny", "ask", "ask")])
-def test_the_one_who_permits_least_decides(words):
+def test_the_strictest_verdict_decides(words):
     """The order of the verdicts changes nothing."""
     assert strictest([Verdict(word, word, "") for word in words]).word == max(words, key=ORDER.index)
 
@@ -30,7 +30,7 @@ def test_the_first_of_equals_is_named():
 
 @given(st.lists(st.builds(Verdict, st.sampled_from(ORDER), st.text(max_size=2), st.text(max_size=2)), min_size=1))
 def test_a_further_verdict_never_loosens(verdicts):
-    """Nor does the order matter to the word."""
+    """The order does not change the word."""
     word = strictest(verdicts).word
     assert ORDER.index(word) >= ORDER.index(strictest(verdicts[:1]).word)
     assert strictest(verdicts[::-1]).word == word

@@ -16,7 +16,7 @@ def test_the_version_is_left_out():
 
 @pytest.mark.parametrize("data", [{}, {"version": 3}, {"version": "1"}, {"version": True}, {"version": 1.0}, [], None])
 def test_another_version_cannot_be_read(data):
-    """Only an integer is a version, so that `true` is not taken for 1."""
+    """Only an integer is a version, so `true` is not mistaken for 1."""
     with pytest.raises(ValueError, match=r"^a note of version .* cannot be read; version 1 can$"):
         remove_version(data, "a note", 1)
 

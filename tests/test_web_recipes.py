@@ -91,8 +91,8 @@ def post_note(site, tool: str, text: str) -> dict:
     return site.client.post(f"/tools/{tool}", {"text": text}, content_type="application/json").json()
 
 
-def test_django_undoes_what_a_tool_wrote_in_the_transaction_of_the_view(django_site):
-    """With `thread="caller"`; a tool in another thread has another connection, and its note stays."""
+def test_django_rolls_back_a_note_of_a_tool_in_the_transaction_of_the_view(django_site):
+    """The tool has `thread="caller"`. A tool in another thread has another connection, and its note stays."""
 
     @django_site.catalog.tool
     def add_elsewhere(text: str) -> None:
@@ -153,8 +153,8 @@ def test_the_flask_recipe_runs(flask_app):
         assert flask_app.database().execute("select text from note").fetchall() == [("buy tea",)]
 
 
-def test_flask_tools_know_the_request_in_every_thread(flask_app):
-    """Its proxies are context variables, which a call keeps."""
+def test_flask_tools_see_the_request_in_every_thread(flask_app):
+    """The proxies of Flask are context variables, which a call keeps."""
 
     def where() -> tuple[str, bool]:
         """Tell the path of the request, and whether this is the thread of the request."""

@@ -68,14 +68,14 @@ def test_a_duration_has_few_digits(seconds, words):
         (0, "$0.00"),
     ],
 )
-def test_money_has_cents_and_what_is_below_them(amount, words):
+def test_amounts_below_a_cent_are_shown(amount, words):
     """Prices of calls may be much less than a cent."""
     assert format_dollars(amount) == words
 
 
 @given(st.floats(1e-6, 1e12))
-def test_a_duration_stays_what_it_is(seconds):
-    """Texts such as "0.0499833 s" are mended: at most three digits count, and the number is nearly the same."""
+def test_a_rounded_duration_keeps_its_value(seconds):
+    """At most three digits count."""
     text = format_seconds(seconds).removesuffix(" s").replace(",", "")
     assert "e" not in text
     assert abs(float(text) - seconds) <= max(0.006 * seconds, 1e-6)
@@ -133,8 +133,8 @@ def _sources():
     return [(path, path.read_text("utf-8")) for path in PACKAGE.rglob("*.py") if path.name != "wording.py"]
 
 
-def test_no_message_words_numbers_and_durations_by_itself():
-    """Texts of their kind are mended everywhere: a helper function each, used everywhere."""
+def test_no_message_formats_numbers_and_durations_itself():
+    """All messages use the helper functions."""
     own_plural = re.compile(r"""\{'s' \* \(|\{'s' if |\{'' if .* else 's'\}|ies' if |'y' if """)
     own_seconds = re.compile(r"""\{[\w.]+:(\.\d)?g\} s(econds)?\b""")
     offences = [

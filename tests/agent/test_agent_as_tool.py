@@ -112,7 +112,7 @@ def test_the_facts_follow_from_the_tools_of_the_agent(tools, stated, facts, hand
     assert (tool.facts.read_only, tool.facts.destructive) == facts
 
 
-def test_the_name_and_the_description_are_those_of_the_agent_unless_given():
+def test_the_default_name_and_description_are_those_of_the_agent():
     agent = Agent(ScriptedProvider([]), [], name="expert", description="Knows wood.")
     assert (agent.as_tool().name, agent.as_tool().description) == ("expert", "Knows wood.")
     tool = agent.as_tool("ask", timeout_seconds=5, metadata={"team": "wood"})
@@ -152,7 +152,7 @@ async def test_an_empty_prompt_is_sent_back():
         ("auto", ("ask cut",), "ok", ["cut"]),
     ],
 )
-async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind, expected_tools):
+async def test_an_agent_has_no_more_permissions_than_its_caller(mode, rules, kind, expected_tools):
     """This holds even if the agent has wider permissions."""
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "Done."])
@@ -235,7 +235,7 @@ class Ears:
             self.asked.append((type(event).__name__, event.call.name))
 
 
-async def test_hooks_hear_that_a_call_waits_if_its_sub_run_waits():
+async def test_hooks_receive_a_waiting_call_if_its_sub_run_waits():
     expert = expert_in(Shed(), [[call("cut", wood="oak")], "Cut."], mode="default")
     dispatcher = Dispatcher(Catalog(tool_of(expert)), permissions=Permissions("auto"), hooks=[ears := Ears()])
     run = await Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher).run("go")
@@ -243,8 +243,8 @@ async def test_hooks_hear_that_a_call_waits_if_its_sub_run_waits():
 
 
 @pytest.mark.parametrize("shared", [False, True])
-async def test_hooks_of_the_caller_hear_that_a_person_is_asked_inside(shared):
-    """Once, also if both agents have the hook."""
+async def test_hooks_of_the_caller_receive_a_question_of_the_inner_agent(shared):
+    """They receive it once, also if both agents have the hook."""
     shed, ears = Shed(), Ears()
     hooks = [ears] if shared else []
     own = Dispatcher(shed.catalog, permissions=Permissions("default"), hooks=hooks)

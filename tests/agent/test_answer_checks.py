@@ -62,8 +62,8 @@ async def test_the_answer_is_a_call_of_a_tool():
     assert results_of(run)[0].kind == "ok"
 
 
-async def test_the_answer_is_a_text_where_the_provider_structures_it():
-    """A typed final answer ... by a tool call or the provider's own structured output."""
+async def test_the_answer_is_a_text_if_the_provider_structures_it():
+    """Another provider uses a tool call for a typed answer."""
     agent = build_typed_agent([[call("look", what="oak")], json.dumps({"answer": OAK})], structured=True)
     run = await agent.run("How much?")
     assert run.output == Stock("oak", 3)
@@ -170,8 +170,8 @@ async def test_a_typed_run_survives_saving_and_loading():
     assert seal.open(seal.seal(run), output=Stock).output == run.output
 
 
-async def test_a_run_that_was_loaded_without_its_type_says_so():
-    """JSON is not silently handed out as a value of the type."""
+async def test_a_loaded_run_without_its_type_is_an_error():
+    """JSON is not silently returned as a value of the type."""
     run = Run.loads((await build_typed_agent([answer(**OAK)]).run("How much?")).dumps())
     assert json.loads(run.text) == OAK
     with pytest.raises(NoAnswer, match=r"Run\.loads\(text, output=\.\.\.\)"):
@@ -249,7 +249,7 @@ async def test_the_answer_is_a_text_by_default(options):
     assert "final_answer" not in agent.asked[0].tools
 
 
-async def test_there_is_no_final_answer_tool_by_default():
+async def test_the_final_answer_tool_is_absent_by_default():
     run = await Shed().agent([[call("final_answer", answer=1)], "Three."]).run("How many?")
     assert results_of(run)[0].kind == "not_found"
 
@@ -285,8 +285,8 @@ async def test_a_users_provider_works_without_structured_output():
         ({"output_by": "provder"}, ValueError, "did you mean `provider`"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_where_they_are_given(options, error, words):
-    """Bad input gets an error that names the thing and the remedy."""
+def test_invalid_options_are_refused_at_construction(options, error, words):
+    """The error has the option and the remedy."""
     with pytest.raises(error, match=words):
         Agent(ScriptedProvider([]), [], **options)
 

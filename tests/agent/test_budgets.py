@@ -87,8 +87,8 @@ async def test_a_run_stops_between_turns_when_its_time_is_used_up():
     assert (run.status, run.stop, run.turns, run.spent.seconds) == ("stopped", "seconds", 2, 80.0)
 
 
-async def test_time_while_the_model_speaks():
-    """A reply that takes too long is given up, and the conversation is as it was before."""
+async def test_a_reply_that_takes_too_long_is_given_up():
+    """The conversation is as it was before."""
     shed = Shed()
 
     async def forever(request):
@@ -120,7 +120,7 @@ async def test_time_while_a_tool_runs():
 
 
 async def test_a_timeout_of_the_provider_is_not_mistaken_for_the_end_of_the_budget():
-    """It is raised as what it is."""
+    """It is raised unchanged."""
     agent = Shed().agent([TimeoutError("mine")], budget=Budget(seconds=1000))
     with pytest.raises(TimeoutError, match="mine"):
         await agent.run("go")
@@ -134,8 +134,8 @@ async def test_a_budget_begins_again_with_each_prompt():
     assert (run.status, run.text, run.turns) == ("done", "Two.", 2)
 
 
-async def test_a_stopped_run_goes_on_where_it_stopped():
-    """The model is told what was not run, and can call again."""
+async def test_a_stopped_run_continues_where_it_stopped():
+    """The model learns which calls did not run, and can call again."""
     shed = Shed()
     agent = shed.agent([looking(), "Done."], max_turns=1)
     run = await agent.run(run=await agent.run("go"))
@@ -162,7 +162,7 @@ def test_an_invalid_budget_is_refused(options, words):
 
 
 @pytest.mark.parametrize("cost", [1, None])
-def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
+def test_a_model_without_a_price_is_refused_before_its_first_request(cost):
     """A budget in money needs the price of the model."""
     with pytest.raises(ProviderError, match="no price is known"):
         Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=cost, prices=PRICES))
@@ -205,7 +205,7 @@ def test_an_expense_goes_to_json_and_back_unchanged():
 
 
 async def test_calls_one_after_another_share_the_time():
-    """Each gets what those before it have left; one for which none is left is not started."""
+    """Each call gets the time that is left, and a call without time is not started."""
     shed, clock, limits = Shed("bypass"), Clock(), []
 
     @shed.catalog.tool

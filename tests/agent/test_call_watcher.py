@@ -63,7 +63,7 @@ def test_a_result_is_recorded_once():
 
 
 @pytest.mark.parametrize(("is_started", "happened"), [(True, "maybe"), (False, "no")])
-def test_a_call_without_a_result_gets_one_that_says_why(is_started, happened):
+def test_a_call_without_a_result_gets_one_with_the_reason(is_started, happened):
     """It says whether the call may have happened."""
     watcher = CallWatcher(None)
     if is_started:
@@ -81,7 +81,7 @@ def test_an_overriding_result_counts():
     assert watcher.record_result(ONE, ToolResult("done")) is waiting
 
 
-def test_a_result_that_waits_for_nothing_is_not_a_waiting_result():
+def test_a_waiting_result_without_a_request_is_not_a_waiting_result():
     """A tool may return any result."""
     result = CallWatcher(None).record_result(ONE, ToolResult("", None, "waiting"))
     assert (result.kind, "does not say for which" in result.text) == ("cancelled", True)

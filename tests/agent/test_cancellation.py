@@ -123,8 +123,8 @@ async def test_a_resume_can_be_cancelled_at_every_await(turns):
     assert all(shed.done.count(effect) == 1 for effect in shed.done)
 
 
-async def test_a_cancelled_call_says_that_it_may_have_happened():
-    """One that was never started says that it did not."""
+async def test_the_result_of_a_cancelled_call_says_that_the_call_may_have_happened():
+    """A call that never started has another text."""
     shed, digging = Shed("bypass"), asyncio.Event()
 
     @shed.catalog.tool
@@ -145,8 +145,8 @@ async def test_a_cancelled_call_says_that_it_may_have_happened():
     assert agent.last_run.stop == "cancelled"
 
 
-async def test_cancelled_resume_without_an_asker_leaves_nothing_waiting():
-    """What was held back behind it is not run, and says so."""
+async def test_a_cancelled_resume_without_an_asker_leaves_no_waiting_call():
+    """Calls held back behind it do not run, and their results say so."""
     shed, digging = Shed(), asyncio.Event()
 
     @shed.catalog.tool
@@ -204,7 +204,7 @@ async def test_a_timeout_around_a_run_cancels_the_run():
     assert (agent.last_run.stop, len(agent.last_run.messages)) == ("cancelled", 3)
 
 
-async def test_closed_run_is_stored_and_nothing_is_awaited():
+async def test_a_closed_run_is_stored_without_awaiting():
     """A loop may be closed while the run is in the middle of something."""
     diary = Diary()
     agent = Shed().agent([reply_slowly], dispatcher=Shed().dispatcher(hooks=[diary]))

@@ -79,7 +79,7 @@ def approve(run):
 
 
 @pytest.mark.parametrize("version", CHANGES)
-async def test_an_agent_asks_again_and_says_what_has_changed(version):
+async def test_an_agent_asks_again_with_the_change_of_the_tool(version):
     till = Till()
     run = await till.agent().run("go")
     changed = await till.agent(version).resume(run, approve(run))
@@ -93,7 +93,7 @@ async def test_an_agent_asks_again_and_says_what_has_changed(version):
 
 
 @pytest.mark.parametrize("version", CHANGES)
-async def test_a_durable_agent_asks_again_and_says_what_has_changed(version, tmp_path):
+async def test_a_durable_agent_asks_again_with_the_change_of_the_tool(version, tmp_path):
     tmp_path.chmod(0o700)
     till, database = Till(), f"sqlite:///{tmp_path}/runs.sqlite"
     async with DurableAgent(till.agent(approvals=Approvals()), database) as durable:

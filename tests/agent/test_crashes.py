@@ -92,8 +92,7 @@ async def test_run_is_finished_after_several_crashes(crash_points: set[int], ask
     await check_world(World(crash_points, asks_at_once=asks_at_once), expected)
 
 
-def test_killed_process_does_nothing_more() -> None:
-    """After the point at which it is killed, a process passes no other point."""
+def test_a_killed_process_passes_no_further_point() -> None:
     process = Process([2])
     process.pass_point()
     with pytest.raises(Killed):

@@ -24,8 +24,8 @@ TEXT = 'note: ada changed the arguments: `wood` is "elm" (was "oak")\ncut elm'
 EDITS = [{"by": "ada", "before": {"wood": "oak"}, "after": {"wood": "elm"}}]
 
 
-async def test_the_model_reads_what_a_person_changed(tmp_path):
-    """Its own message stays as it was; the result says what ran instead, also after the run was saved."""
+async def test_the_model_reads_the_edits_of_a_person(tmp_path):
+    """Its own message does not change. The result has the arguments that ran, also after the run was saved."""
     shed = Shed()
     dispatcher = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "x.approvals.sqlite")))
     paused = await shed.agent([[call("cut", wood="oak")]], dispatcher=dispatcher).run("go")
@@ -51,7 +51,7 @@ async def test_a_listener_gets_the_change_with_the_result():
     assert [(result.text, result.metadata) for result in finished] == [(TEXT, {"edits": EDITS})]
 
 
-async def test_the_model_reads_what_a_person_changed_at_once():
+async def test_the_model_reads_the_edits_of_an_asker():
     """An asker answers while the run goes on."""
     shed = Shed()
     approvals = Approvals(ask=lambda request: EDITED)
@@ -94,7 +94,7 @@ async def test_a_call_that_is_cancelled_while_it_runs_with_edits_says_so(edits):
     assert result.metadata == {"edits": EDITS}
 
 
-async def test_a_sub_run_reads_what_a_person_changed():
+async def test_a_sub_run_reads_the_edits_of_a_person():
     """Its conversation is kept like that of its parent."""
     shed = Shed()
 

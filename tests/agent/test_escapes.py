@@ -187,7 +187,7 @@ async def test_an_escape_from_a_hook_in_a_thread_fails_the_call_closed(catalog, 
 @pytest.mark.parametrize("stage", ["before", "around", "after"])
 @pytest.mark.anyio
 async def test_generator_exit_from_a_hook_fails_the_call_closed(catalog, stage, is_async):
-    """On the event loop as in a thread."""
+    """This holds on the event loop and in a thread."""
 
     def leave(*arguments):
         raise GeneratorExit
@@ -268,8 +268,11 @@ def test_an_escape_from_an_async_resource_of_a_sync_tool_is_a_result(error):
     assert asyncio.run(main()) == ["failed", "failed"]
 
 
-def test_an_interrupt_on_the_main_loop_passes_through_the_thread_that_waits_for_it():
-    """A resource is made on the main thread, where Ctrl-C arrives; a sync tool's thread does not swallow it."""
+def test_an_interrupt_on_the_main_loop_passes_through_the_waiting_thread():
+    """
+    A resource is made on the main thread, where Ctrl-C arrives, and the thread of a sync tool does not swallow
+    it.
+    """
     catalog = Catalog()
 
     async def lamp() -> Lamp:

@@ -64,8 +64,8 @@ async def test_on_event_receives_the_same_events_as_a_stream():
     assert [type(event) for event in events] == first
 
 
-async def test_a_listener_that_raises_does_not_disturb(caplog):
-    """It is logged; the run is not its business, and a stream gets everything."""
+async def test_a_listener_that_raises_does_not_disturb_the_run(caplog):
+    """The log has its error, and a stream gets every event."""
 
     def raise_error(event):
         raise ValueError("oops")
@@ -248,7 +248,7 @@ def test_an_async_on_event_is_refused():
 
 
 async def test_a_stream_need_not_be_a_generator():
-    """Any iterator of events is one."""
+    """Any iterator of events is accepted."""
 
     class Plain(ScriptedProvider):
         def stream(self, request):

@@ -148,8 +148,8 @@ def test_a_word_alone_is_read_where_the_type_is_a_choice_of_words():
 
 
 @pytest.mark.parametrize("hint", [None, str])
-def test_a_text_needs_no_form(hint):
-    """Without output it stays as easy as before."""
+def test_a_text_answer_needs_no_form(hint):
+    """An agent without an output type is as simple as before."""
     assert AnswerFormat.of(hint) is None
 
 
@@ -179,7 +179,7 @@ def test_a_malformed_answer_schema_is_refused(schema):
 
 
 def test_a_form_from_a_schema_leaves_the_value_as_json():
-    """What was decoded needs the type."""
+    """Decoding needs the type."""
     assert AnswerFormat.from_schema(AnswerFormat.of(Bill).schema).read_json(BILL).value == BILL
     assert repr(UNREAD) == "UNREAD"
 

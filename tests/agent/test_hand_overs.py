@@ -85,7 +85,7 @@ async def test_the_events_name_the_agent_that_goes_on():
 
 
 @pytest.mark.parametrize("saved", [False, True])
-async def test_a_conversation_goes_on_with_the_agent_that_has_it(saved):
+async def test_a_conversation_continues_with_its_current_agent(saved):
     wood = helper("wood", ["An oak.", "Two metres."])
     front = helper("front", [[handing("wood")]], hand_over_to=[wood])
     run = await front.run("What is it?")
@@ -171,7 +171,7 @@ async def test_three_agents_in_a_row():
     ("mode", "rules", "asks"),
     [("bypass", (), []), ("default", (), ["cut"]), ("auto", ("ask cut",), ["cut"])],
 )
-async def test_no_agent_may_do_what_the_first_one_may_not(mode, rules, asks):
+async def test_no_agent_has_more_permissions_than_the_first_one(mode, rules, asks):
     shed = Shed()
     wood = helper("wood", [[call("cut", wood="oak")], "Cut."], shed.catalog, mode="bypass")
     front = helper("front", [[handing("wood")]], mode=mode, rules=rules, hand_over_to=[wood])
@@ -209,8 +209,7 @@ async def test_a_hand_over_can_be_denied():
 
 
 @pytest.mark.parametrize("way", ["dispatcher", "agent"])
-async def test_planning_goes_on_with_the_second_agent(way):
-    """So does the execution of its plan."""
+async def test_a_plan_is_made_and_executed_by_the_second_agent(way):
     shed = Shed()
     cut = [call("cut", wood="oak")]
     wood = helper("wood", [cut, "Cut it.", cut, "Cut."], shed.catalog, mode="bypass")
@@ -262,7 +261,7 @@ async def test_one_budget_counts_for_all_agents_of_a_run():
         await front.run("go")
 
 
-async def test_a_long_conversation_is_summarized_by_the_agent_that_has_it():
+async def test_a_long_conversation_is_summarized_by_its_current_agent():
     def say(request):
         return "Oak, as before." if request.system.startswith("You sum up") else "An oak."
 
@@ -386,7 +385,7 @@ class TeamWorld(World):
 @pytest.mark.parametrize("asks_at_once", [False, True])
 @pytest.mark.parametrize("distance", [13, pytest.param(3, marks=pytest.mark.long)])
 async def test_a_run_of_several_agents_is_finished_after_a_crash_at_each_point(distance, asks_at_once):
-    """Nothing is done twice, and the same agents go on. The long run tries one point in three."""
+    """No step is repeated, and the same agents go on. The long run tries one point in three."""
     undisturbed = TeamWorld(asks_at_once=asks_at_once)
     expected = await undisturbed.run()
     assert (expected.status, expected.agent) == ("done", "wood")
@@ -447,7 +446,7 @@ async def test_a_hand_over_without_a_run_fails():
     assert (result.kind, "no conversation here" in result.text) == ("failed", True)
 
 
-async def test_hooks_of_the_first_agent_hear_that_a_person_is_asked_by_the_next():
+async def test_hooks_of_the_first_agent_receive_a_question_of_the_next():
     class Ears:
         listens_to = (PersonAsked, PersonAnswered)
         heard = []

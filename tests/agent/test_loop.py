@@ -98,8 +98,8 @@ def test_an_invalid_option_of_an_agent_is_refused_at_construction(options, words
         ({"clock": 0.0}, "clock cannot be float; give a function"),
     ],
 )
-def test_an_option_of_another_kind_is_refused_with_what_to_give(options, words):
-    """The library refuses it. Python would refuse it only where the value is first used."""
+def test_an_option_of_another_type_is_refused_with_the_right_type(options, words):
+    """The library refuses it. Python would refuse it only at its first use."""
     with pytest.raises(TypeError, match=words):
         Agent(ScriptedProvider([]), [], **options)
 
@@ -141,8 +141,8 @@ async def test_definitions_are_read_again_each_turn():
     assert [set(request.tools) & {"plant", "pick_apple"} for request in agent.asked[:2]] == [{"plant"}, {"pick_apple"}]
 
 
-async def test_deferred_tools_are_found_by_the_agents_own_search():
-    """It is offered while there is something to find; what was found is offered from then on."""
+async def test_deferred_tools_are_found_by_the_search_of_the_agent():
+    """The search is offered while there are tools to find, and found tools are offered from then on."""
     shed = Shed("auto")
     agent = shed.agent(["Nothing.", [call("tool_search", query="sharpen a saw")], [call("sharpen")], "Sharp."])
     await agent.run("hello")
@@ -248,7 +248,7 @@ async def test_calls_of_a_reply_that_was_cut_off_are_not_run(stop, status):
 
 
 @pytest.mark.parametrize("text", ["", " \n "])
-async def test_a_reply_that_says_nothing_is_not_kept(text):
+async def test_an_empty_reply_is_not_kept(text):
     """Providers refuse to read it again."""
     agent = Agent(ScriptedProvider([text, "Hello."]), [])
     run = await agent.run("go")
@@ -322,7 +322,7 @@ async def test_an_answered_run_is_continued_with_a_prompt_only():
 
 
 async def test_usage_is_summed_over_the_conversation():
-    """What was spent counts from the prompt."""
+    """The sum begins at the prompt."""
     replies = [reply("answer", "One.", usage=Usage(input_tokens=10, output_tokens=1)) for _ in range(2)]
     agent = Agent(ScriptedProvider(replies), [])
     run = await agent.run("more", run=await agent.run("go"))
@@ -425,8 +425,8 @@ async def test_a_shell_hook_that_exits_with_code_2_forbids_the_start():
     assert (run.status, run.reason) == ("stopped", "tired")
 
 
-async def test_a_dispatcher_is_left_as_it_was():
-    """The agent's tools are not in its catalog, and its settings are its own."""
+async def test_an_agent_does_not_change_its_dispatcher():
+    """The tools of the agent are not in its catalog, and its settings are its own."""
     shed, reports = Shed("auto"), []
     dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions, on_progress=reports.append)
     agent = shed.agent([[call("burn", wood="oak")], "Done."], dispatcher=dispatcher, mode="bypass", plan_tools=["look"])
@@ -438,8 +438,11 @@ async def test_a_dispatcher_is_left_as_it_was():
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"frame_results": True}], ids=["plain", "framed"])
-async def test_a_turn_costs_the_same_however_long_the_conversation_is(options):
-    """Counted in calls of Python, which no busy machine changes: twice the turns are about twice the work."""
+async def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(options):
+    """
+    The measure is the number of Python calls, which no busy machine changes. Twice the turns are about twice the
+    work.
+    """
 
     async def calls_of(turns):
         agent = Shed().agent([[call("look", what="oak")]] * turns + ["Done."], max_turns=turns + 1, **options)

@@ -28,7 +28,7 @@ def agent_of(shed, store, script, **options):
     return shed.agent(script, dispatcher=shed.dispatcher(Approvals(store)), **options)
 
 
-async def test_a_resumed_run_withdraws_what_it_does_not_know(store):
+async def test_a_resumed_run_withdraws_unknown_requests(store):
     """Both would have been approved, and the wood would have been cut twice."""
     shed = Shed()
     first = agent_of(shed, store, [[call("cut", wood="oak")], [call("cut", wood="elm")]])
@@ -89,7 +89,7 @@ async def test_runs_that_share_a_session_of_the_host_keep_their_requests(store):
     assert [request.id for request in store.pending()] == [request.id for request in waiting.requests]
 
 
-async def test_a_request_whose_tool_is_gone_is_withdrawn_too(store):
+async def test_a_request_of_a_removed_tool_is_withdrawn(store):
     """Another process may still have the tool."""
     shed = Shed()
     agent = agent_of(shed, store, ["Hello.", [call("cut", wood="oak")]])
@@ -100,8 +100,8 @@ async def test_a_request_whose_tool_is_gone_is_withdrawn_too(store):
     assert store.pending() == []
 
 
-async def test_a_killed_run_in_mode_auto_repeats_what_was_not_saved(store):
-    """Nothing was asked, so nothing was kept: what holds for approved calls does not hold here."""
+async def test_a_killed_run_in_mode_auto_repeats_steps_that_were_not_saved(store):
+    """No person was asked, so no request was kept."""
     shed = Shed("auto")
     saved = (await agent_of(shed, store, ["Hello."]).run("hi")).dumps()
     for _ in range(2):  # the first was killed before its run was saved

@@ -56,7 +56,7 @@ async def test_executing_an_unplanned_run_or_in_an_unfit_mode_is_refused():
 
 
 async def test_a_plan_is_carried_out_once(tmp_path):
-    """A second click does nothing again, in this process or another, and is told so."""
+    """A second click in this process or another runs no call, and gets an error."""
     shed = Shed("auto")
     path = tmp_path / "approvals.sqlite"
     first = shed.agent(
@@ -112,8 +112,8 @@ async def cancel_while_asking(agent, planned, store):
         await executing
 
 
-async def test_a_plan_that_is_cancelled_while_the_store_is_asked_can_be_gone_on_with():
-    """It is used up, and what was to be done is in `last_run`."""
+async def test_a_plan_that_is_cancelled_during_a_store_request_can_continue():
+    """It is used up, and its remaining steps are in `last_run`."""
     shed, store = Shed("auto"), SlowStore()
     agent = shed.agent(
         ["Cut.", [call("cut", wood="oak")], "Done."], mode="plan", dispatcher=shed.dispatcher(Approvals(store))
@@ -188,8 +188,8 @@ async def test_a_refused_execution_does_not_change_the_mode():
     assert (again.status, again.session.mode) == ("planned", "plan")
 
 
-async def test_the_same_plan_can_be_made_and_carried_out_again():
-    """Further down in the conversation it is another."""
+async def test_the_same_plan_can_be_made_and_executed_again():
+    """It counts as another plan later in the conversation."""
     shed = Shed("auto")
     cut = [call("cut", wood="oak")]
     agent = shed.agent(["Cut.", cut, "Done.", "Cut.", cut, "Done."], mode="plan", session=Session())
@@ -213,7 +213,7 @@ async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up(prompt, mode):
 
 @pytest.mark.parametrize(("first", "second"), [("plan", "auto"), ("auto", "plan"), (None, "plan"), ("plan", "default")])
 async def test_a_run_does_not_change_the_mode_of_another_in_its_session(first, second):
-    """Otherwise one that plans could write, or one that works could not."""
+    """A planning run could write otherwise, or a working run could not."""
     shed, session = Shed(), Session()
     beside = shed.agent(["Never."], mode=second, session=session)
     refused: list[str] = []
@@ -247,8 +247,8 @@ async def test_a_plan_is_not_executed_beside_a_run_in_another_mode():
     assert (await late.execute(planned)).status == "done"
 
 
-async def test_no_run_comes_between_a_plan_and_the_mode_that_it_is_executed_in(tmp_path):
-    """A store in a file takes its time; what starts meanwhile is refused, and the plan is not lost."""
+async def test_no_run_comes_between_a_plan_and_its_execution_mode(tmp_path):
+    """A store in a file takes time. A run that starts at that moment is refused, and the plan is not lost."""
     shed, session = Shed(), Session()
     dispatcher = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "approvals.db")))
     agent = shed.agent(

@@ -29,7 +29,7 @@ async def test_plan_mode_offers_only_read_only_tools_and_exit_plan(shed):
 
 
 async def test_the_model_learns_that_a_change_is_blocked_in_plan_mode(shed):
-    """It goes on planning."""
+    """The model goes on planning."""
     agent = shed.agent([[call("cut", wood="oak"), call("look", what="oak")], "Cut the oak."], mode="plan")
     run = await agent.run("cut it")
     assert (run.status, shed.done) == ("planned", ["look oak"])
@@ -39,7 +39,7 @@ async def test_the_model_learns_that_a_change_is_blocked_in_plan_mode(shed):
 
 
 async def test_exit_plan_hands_the_plan_over_and_ends_planning(shed):
-    """Its siblings have run, and the conversation is whole."""
+    """Its siblings have run, and the conversation is complete."""
     agent = shed.agent([[call("exit_plan", plan="1. Cut the oak."), call("look", what="oak")]], mode="plan")
     run = await agent.run("plan")
     assert (run.status, run.plan, run.turns) == ("planned", "1. Cut the oak.", 1)
@@ -87,8 +87,8 @@ async def test_the_plan_prompt_can_be_replaced():
         shed.agent([], plan_prompt=" ")
 
 
-async def test_plan_tools_chooses_among_what_only_reads():
-    """What was not chosen is neither offered nor run."""
+async def test_plan_tools_chooses_from_the_read_only_tools():
+    """Other tools are not offered and do not run."""
     shed = Shed()
     agent = shed.agent([[call("fetch", url="https://a.example")], "Plan."], mode="plan", plan_tools=["look"])
     run = await agent.run("plan")
@@ -164,8 +164,8 @@ async def test_permissions_in_plan_mode_make_an_agent_plan():
     assert (await Shed().agent(["Plan."], session=session).run("hello")).status == "planned"
 
 
-async def test_a_loaded_run_is_planned_again_in_the_agents_own_mode():
-    """A saved run is data: the mode it was executed in does not come back with it."""
+async def test_a_loaded_run_is_planned_again_in_the_mode_of_the_agent():
+    """A saved run is data, and its execution mode is not restored."""
     shed = Shed()
     agent = shed.agent(["Plan.", "Done.", "Another plan."], mode="plan")
     executed = await agent.execute(await agent.run("plan"), mode="bypass")
@@ -193,7 +193,7 @@ async def test_an_approved_call_is_denied_when_a_planning_agent_resumes_the_run(
 
 
 async def test_mode_without_permissions_is_refused():
-    """Without permissions there is no judge that would ask."""
+    """Without permissions, no judge would ask."""
     shed = Shed()
     shed.permissions = None
     with pytest.raises(ValueError, match="no permissions"):
@@ -249,7 +249,7 @@ async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
     assert (run.status, run.plan) == ("failed", None)
 
 
-async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
+async def test_the_host_sees_the_plan_that_hooks_accepted():
     """The first of two plans in one turn counts, and the model learns that."""
 
     class Strict:
@@ -265,7 +265,7 @@ async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
     assert "handed over already" in results_of(run)[1].text
 
 
-async def test_an_answer_that_says_nothing_is_not_a_plan():
+async def test_an_empty_answer_is_not_a_plan():
     """The run is stopped, and can go on."""
     agent = Shed().agent(["", "Plan."], mode="plan")
     run = await agent.run("plan")
@@ -313,8 +313,8 @@ async def test_the_model_receives_the_plan_that_the_host_was_shown(plan, change)
     assert message == "Go!" if change is None else message.startswith("Go!") and message.endswith(f"\n\n{change}")
 
 
-async def test_a_plan_that_a_hook_changed_is_the_one_that_is_carried_out():
-    """The host judges what the hook has made of it, and so does the model."""
+async def test_a_plan_that_a_hook_changed_is_executed_in_its_changed_form():
+    """The host and the model see that form, too."""
     shed = Shed()
 
     class Shorter:
@@ -348,7 +348,7 @@ async def test_a_hook_that_answers_for_exit_plan_has_no_plan_to_show():
 
 @pytest.mark.parametrize("plan", [None, " "])
 async def test_a_saved_run_that_planned_has_a_plan(plan):
-    """Otherwise a person would agree to nothing, and something would be done."""
+    """Otherwise a person would approve an empty plan, and calls would run."""
     saved = json.loads((await Shed().agent(["Look."], mode="plan").run("plan")).dumps())
     with pytest.raises(ValueError, match="there is no plan"):
         Run.from_json({**saved, "plan": plan})

@@ -32,7 +32,7 @@ YES, NO = Decision.approve(by="ada"), Decision.deny("not today", by="ada")
 
 
 async def test_a_waiting_call_pauses_the_run_and_keeps_its_siblings():
-    """What could run has run; the request says what is asked."""
+    """Calls that could run have run, and the request describes the waiting one."""
     shed = Shed()
     run = await shed.agent([[call("look", what="oak"), call("cut", wood="oak"), call("look", what="elm")]]).run("go")
     assert (run.status, shed.done) == ("waiting", ["look oak", "look elm"])
@@ -150,8 +150,8 @@ async def test_a_run_does_not_pause_if_an_asker_answers():
     assert (run.status, shed.done) == ("done", ["cut oak"])
 
 
-async def test_an_answer_that_cannot_be_taken_is_raised_and_can_be_mended():
-    """The run waits on as it was; `last_run` has what was done before."""
+async def test_a_refused_answer_is_raised_and_can_be_corrected():
+    """The run still waits, and `last_run` has the earlier steps."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."])
     run = await agent.run("go")
@@ -163,7 +163,7 @@ async def test_an_answer_that_cannot_be_taken_is_raised_and_can_be_mended():
     assert (run.status, shed.done) == ("done", ["cut ash"])
 
 
-async def test_a_request_that_was_answered_elsewhere_brings_what_came_of_it():
+async def test_the_result_of_a_request_that_was_answered_elsewhere_is_used():
     """A program may have resumed the call alone. It is not run twice, and the run goes on."""
     shed = Shed()
     dispatcher = shed.dispatcher()
@@ -199,7 +199,7 @@ async def test_a_run_is_resumed_from_json_by_another_agent_with_the_same_store()
 
 
 async def test_changed_run_cannot_make_a_person_approve_another_call():
-    """What a person was shown has to be what the store has."""
+    """The store has to have the request that the person saw."""
     shed = Shed()
     agent = shed.agent([[call("burn", wood="oak")]])
     run = await agent.run("go")
@@ -221,8 +221,8 @@ async def test_a_sealed_request_travels_in_the_run():
     assert (run.status, shed.done) == ("done", ["cut oak"])
 
 
-async def test_a_request_is_answered_on_behalf_of_whom_it_was_made_for():
-    """A loaded run has no principal; the agent's session says who it is."""
+async def test_a_request_is_answered_for_its_principal():
+    """A loaded run has no principal, and the session of the agent has it."""
     shed = Shed()
     store = MemoryApprovals()
     run = await shed.agent(
@@ -243,7 +243,7 @@ class Token(str):
 
 @pytest.mark.parametrize("way", ["run", "stream"])
 async def test_credentials_are_asked_for_and_given_with_the_answer(way):
-    """They reach the call that asked, and the calls after it, and are kept nowhere."""
+    """They reach the call that asked and the calls after it, and are not kept."""
     shed, used = Shed(), []
 
     @shed.catalog.tool(read_only=True)
@@ -287,7 +287,7 @@ async def test_resources_of_a_run_reach_all_its_calls():
     assert (run.status, used) == ("done", ["a", "a", "b"])
 
 
-async def test_a_halt_closes_what_still_waits():
+async def test_a_halt_closes_all_waiting_calls():
     """The calls cannot run later, and each has its result."""
     shed = Shed()
 
@@ -318,7 +318,7 @@ async def test_no_waiting_call_runs_after_a_halt():
 
 
 async def test_a_halt_while_held_back_calls_run_ends_the_run():
-    """What stands behind it is not run."""
+    """The calls behind the halt do not run."""
     shed = Shed()
 
     class Alarm:
@@ -359,8 +359,8 @@ async def test_a_tool_that_only_claims_to_wait_does_not_stop_the_run():
     assert results_of(run)[0].kind == "cancelled"
 
 
-async def test_a_request_that_a_tool_made_up_lets_nothing_run():
-    """The store has never heard of it."""
+async def test_a_request_that_a_tool_invented_lets_no_call_run():
+    """The store does not know it."""
     shed = Shed("auto")
 
     @shed.catalog.tool
@@ -410,7 +410,7 @@ print(json.dumps([run.to_json(), shed.done]))
 
 
 async def test_a_run_is_resumed_in_another_process(tmp_path):
-    """It is the same conversation, what was held back is run there, and nothing is run twice."""
+    """It is the same conversation, held-back calls run there, and no call runs twice."""
     shed, path = Shed(), tmp_path / "work.approvals.sqlite"
     dispatcher = shed.dispatcher(Approvals(SQLiteApprovals(path)))
     agent = shed.agent(

@@ -82,7 +82,7 @@ async def test_a_budget_of_0_retries_allows_one_attempt_of_each_call(station):
     assert results_of(run)[0].retries == [USED_UP.format("0 retries")]
 
 
-async def test_only_the_retry_policy_limits_retries_if_the_budget_is_none(station):
+async def test_only_the_retry_policy_limits_retries_without_a_budget(station):
     dispatcher, attempts = station
     script = [*([[call("weather", city="Oslo")]] * 30), "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=None)).run("go")
@@ -156,7 +156,7 @@ async def test_a_call_inside_a_tools_thread_takes_from_the_same_budget(station):
 
 
 async def test_a_pause_does_not_give_retries_back(station):
-    """What was spent before counts after the pause, also from JSON."""
+    """Earlier retries count after the pause, also from JSON."""
     dispatcher, attempts = station
     script = [[call("weather", city="Oslo")], [call("ask", city="Rome")], "No."]
     agent = Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=3))

@@ -169,7 +169,7 @@ async def test_a_sub_run_that_waits_ends_and_starts_again():
     assert sorted(recorder.starts) == sorted(call_id for call_id, _ in recorder.ends)
 
 
-async def test_a_summary_and_the_request_for_it_cause_events():
+async def test_a_summary_and_its_request_cause_events():
     shed, recorder = Shed("bypass"), Recorder()
 
     @shed.catalog.tool

@@ -38,7 +38,7 @@ def make_agent(*replies, **options):
 
 
 async def test_the_provider_of_the_agent_answers():
-    """It gets the messages of the tool, and no tools; its tokens count, and it is no turn."""
+    """It gets the messages of the tool and no tools. Its tokens count, and it is not a turn."""
     provider = ScriptedProvider([replying("", call("title")), replying("Tea"), replying("Done.")])
     run = await Agent(provider, Dispatcher(catalog)).run("go")
     assert (run.text, results_of(run)[0].text) == ("Done.", "Tea in 1 folder")

@@ -183,7 +183,7 @@ async def test_notes_that_cannot_be_read_are_refused(steps: CrashingSteps, notes
 
 
 async def test_tool_cannot_write_the_notes_of_its_step(steps: CrashingSteps) -> None:
-    """What a tool puts in the place of the notes is dropped, so that it cannot hand over a plan or a sub-run."""
+    """A value of a tool in the place of the notes is dropped, so a tool cannot hand over a plan or a sub-run."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

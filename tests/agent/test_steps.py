@@ -137,7 +137,7 @@ async def test_hook_that_does_not_end_is_cut_off_after_all(
 
 
 async def test_tool_that_has_not_returned_is_cancelled_at_once(steps: CrashingSteps) -> None:
-    """What the tool does then is its own cleanup."""
+    """Its later work is its own cleanup."""
     reached, events = asyncio.Event(), list[str]()
 
     async def wait() -> str:
@@ -177,8 +177,8 @@ async def test_call_in_the_background_begins_without_harm(steps: CrashingSteps) 
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-async def test_call_in_the_background_takes_effect_only_once_its_step_is_kept(is_kept: bool) -> None:
-    """A step that was not kept is done again and starts the call again, so the first job must not have run."""
+async def test_call_in_the_background_takes_effect_only_after_its_step_is_kept(is_kept: bool) -> None:
+    """A step that was not kept starts the call again, so the first job must not have run."""
     has_result, is_reached, has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
     ran: list[str] = []
 
@@ -288,8 +288,8 @@ async def test_failure_of_steps_in_a_sub_run_leaves_the_run(steps: CrashingSteps
 # What a run that is done again gets back.
 
 
-async def test_run_that_is_done_again_asks_and_runs_nothing(steps: CrashingSteps) -> None:
-    """A run whose steps are all kept needs no model and runs no tool, and has the same conversation."""
+async def test_run_that_is_repeated_asks_no_model_and_runs_no_tool(steps: CrashingSteps) -> None:
+    """All steps of the run are kept, and it has the same conversation."""
     shed = Shed("bypass")
     script = [[call("look", "t1", what="axe"), call("cut", "t2", wood="oak")], "done"]
     first, second, agent = await run_twice(lambda: shed.agent(script), steps)
@@ -299,8 +299,8 @@ async def test_run_that_is_done_again_asks_and_runs_nothing(steps: CrashingSteps
     assert (second.id, second.session.id, second.usage) == (first.id, first.session.id, first.usage)
 
 
-async def test_limits_count_what_earlier_processes_have_used(steps: CrashingSteps) -> None:
-    """The seconds of earlier processes do not stop steps that were kept, and stop the first that was not."""
+async def test_limits_count_the_use_of_earlier_processes(steps: CrashingSteps) -> None:
+    """The seconds of earlier processes do not stop kept steps, and stop the first other one."""
     shed = Shed("bypass")
 
     def make_agent() -> Agent:
@@ -321,7 +321,7 @@ async def test_limits_count_what_earlier_processes_have_used(steps: CrashingStep
     assert "no time is left: it was not run" in results_of(later)[0].text
 
 
-async def test_kept_call_counts_what_its_sub_runs_have_used(steps: CrashingSteps) -> None:
+async def test_kept_call_counts_the_use_of_its_sub_runs(steps: CrashingSteps) -> None:
     """The turns, calls and tokens of a sub-run count also if only the result of its call is kept."""
 
     async def ask(context: Context) -> str:
@@ -351,7 +351,7 @@ async def test_plan_is_handed_over_again(steps: CrashingSteps) -> None:
 
 
 async def test_tools_that_were_found_stay_found(steps: CrashingSteps) -> None:
-    """What a kept call has changed in the session is changed again."""
+    """The session changes of a kept call are made again."""
     shed = Shed("bypass")
     shed.catalog.tool(defer=True, read_only=True)(_weigh)
     script = [[call("tool_search", "t1", query="weigh")], "done"]
@@ -382,7 +382,7 @@ async def test_messages_of_a_person_are_recorded_with_the_reply(steps: CrashingS
 
 
 async def test_unread_words_of_a_saved_run_are_read_once(steps: CrashingSteps) -> None:
-    """What a run that waits has not read is read when it goes on, and once when that is done again."""
+    """A waiting run reads its new messages when it goes on, and only once when that is repeated."""
     shed = Shed("auto")
     agent = shed.agent([lambda request: (agent.say("hurry"), [call("burn", "t1", wood="oak")])[1], "done"])
     waiting = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
@@ -441,7 +441,7 @@ async def test_summaries_are_steps(steps: CrashingSteps) -> None:
 
 
 async def test_failed_summary_is_kept(steps: CrashingSteps) -> None:
-    """A summary that failed is not asked for again, because the run has gone on without it."""
+    """It is not asked for again, because the run has gone on without it."""
     run, again, agent = await run_twice(lambda: _make_long_agent(ProviderError("busy")), steps)
     assert run.summary is again.summary is None
     assert run.text == again.text == "done"

@@ -49,7 +49,7 @@ async def test_a_tool_can_let_the_model_work_on_a_prompt():
     [(None, "Never push."), ("", ""), ("You are a helper.", "You are a helper.")],
 )
 async def test_a_sub_run_without_a_system_prompt_has_that_of_its_parent(system, inner_system):
-    """What instruction files say holds in sub-runs at every depth, and after a wait."""
+    """The instruction files of the parent hold in sub-runs at every depth, and after a wait."""
     shed = Shed()
     prompts = iter(["deep", "deeper"])
 
@@ -77,7 +77,7 @@ async def test_a_sub_run_without_a_system_prompt_has_that_of_its_parent(system, 
     ]
 
 
-async def test_a_sub_run_may_call_no_more_than_it_was_given():
+async def test_a_sub_run_may_call_only_its_given_tools():
     """It cannot call a tool that its parent may not call, either. Deferred tools that it was given are offered."""
     shed = shed_with_helper("auto", tools=("look", "dig", "nothing"))
 
@@ -105,7 +105,7 @@ async def test_the_requests_of_a_sub_run_have_the_id_of_its_session():
     assert [request.session.id for request in agent.asked] == [run.session.id] * 4
 
 
-async def test_a_tool_that_is_given_itself_is_found_by_what_it_is():
+async def test_a_tool_that_is_given_to_its_own_sub_run_is_found_by_identity():
     """Its name here does not matter. A tool that only has its name, or its function, is another one."""
     shed = Shed("bypass")
     other = Catalog()
@@ -140,8 +140,8 @@ async def test_a_sub_run_without_a_list_of_tools_has_those_of_its_parent():
     assert agent.asked[2].messages[-1].results[0].kind == "not_found"
 
 
-async def test_a_sub_run_is_in_its_parents_mode():
-    """In plan mode it only reads; and it has no plan prompt, since it is not asked for a plan."""
+async def test_a_sub_run_has_the_mode_of_its_parent():
+    """In plan mode it only reads, and has no plan prompt, because it is not asked for a plan."""
     shed = shed_with_helper("plan")
     script = script_by_prompt(go=[[call("help", task="sub")], "Plan."], sub=[[call("cut", wood="oak")], "No."])
     agent = shed.agent(script)
@@ -325,7 +325,7 @@ async def approve_all(agent, run):
     return run
 
 
-async def test_a_sub_run_asks_the_provider_that_it_is_given():
+async def test_a_sub_run_uses_its_given_provider():
     expert = ScriptedProvider([[call("look", what="oak")], "An oak."])
     shed = shed_with_expert(expert)
     agent = shed.agent([[call("ask")], "Fine."])
@@ -396,7 +396,7 @@ async def test_a_run_whose_steps_are_kept_wants_the_provider_as_a_text():
         await agent.run("go")
 
 
-async def test_a_model_without_a_price_is_refused_before_it_is_asked():
+async def test_a_model_without_a_price_is_refused_before_a_sub_run_uses_the_model():
     expert = ScriptedProvider(["Never."], model="dear")
     shed = shed_with_expert(expert)
     budget = Budget(cost=1, prices={"scripted": Price(input=1, output=1)})
@@ -415,7 +415,7 @@ async def test_a_model_without_a_price_is_refused_before_it_is_asked():
     ],
 )
 async def test_the_smaller_of_two_budgets_counts(own, parents, words, used, status):
-    """What the sub-run has used is used in both."""
+    """The use of the sub-run counts in both."""
     shed = shed_with_expert(budget=Budget(tokens=own))
     look = spending([call("look", what="oak")])
     script = script_by_prompt(go=[spending([call("ask")]), spending("Fine.")], sub=[look, look, spending("Oaks.")])

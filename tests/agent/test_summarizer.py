@@ -58,7 +58,7 @@ def is_summary_request(request) -> bool:
 
 
 async def test_the_model_sums_up_old_turns():
-    """When `compact_at` is reached the model sums up old turns; the summary is an event and part of the `Run`."""
+    """It does so at `compact_at`. The summary is an event and part of the `Run`."""
     desk = Desk()
     agent = desk.agent([*WRITE[:4], "Four notes so far.", WRITE[4], "Done."])
     run = await agent.run("Write notes.")
@@ -202,7 +202,7 @@ async def test_a_failed_summary_is_not_tried_again_until_the_conversation_has_gr
 
 
 async def test_a_record_that_is_too_large_is_summarized_in_pieces():
-    """Each request fits; each summary goes on with the one before."""
+    """Each request fits, and each summary continues the one before."""
     long = [UserMessage.of(f"part {number} " + "x" * 2900) for number in range(4)]
     messages = [
         message for part in long for message in (part, AssistantMessage(text=f"answer {part.text[5]}" + "y" * 900))
@@ -223,7 +223,7 @@ async def test_a_record_that_is_too_large_is_summarized_in_pieces():
     assert run.messages[-2].text == "And now?"
 
 
-async def test_a_cancellation_in_the_middle_loses_nothing():
+async def test_a_cancellation_during_a_summary_loses_no_message():
     """The conversation is as it was before the summary, and can be continued."""
     desk = Desk()
     started = asyncio.Event()
@@ -258,8 +258,8 @@ async def test_a_summary_that_takes_too_long_ends_with_the_time():
     assert (run.status, run.stop) == ("stopped", "seconds")
 
 
-async def test_the_plan_is_kept():
-    """A plan that is being carried out is still there, word for word, after its turn was summed up."""
+async def test_a_plan_is_kept_in_a_summary():
+    """A plan in execution is still there, word for word, after its turn was summed up."""
     desk = Desk("default")
     plan = "1. Write five notes. 2. Rest."
     agent = desk.agent(

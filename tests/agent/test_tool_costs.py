@@ -64,8 +64,11 @@ class Studio:
         return Agent(ScriptedProvider(script), dispatcher, budget=budget)
 
 
-async def test_a_run_counts_what_its_tools_cost():
-    """Apart from the money for tokens, and also without a limit; calls that another tool makes count too."""
+async def test_a_run_counts_the_costs_of_its_tools():
+    """
+    They are separate from the money for tokens, and count also without a limit. Calls by another tool are
+    included.
+    """
     studio = Studio()
     script = [[call("paint", what="a tree"), call("scan", size=0.1)], [call("order", what="a lake")], "Done."]
     run = await studio.agent(script).run("go")
@@ -93,8 +96,8 @@ async def test_a_run_stops_when_its_tools_have_used_up_its_money():
     assert studio.done == ["a tree", "a lake"]
 
 
-async def test_calls_that_run_together_do_not_share_what_is_left():
-    """Each takes its cost before it runs."""
+async def test_parallel_calls_do_not_share_the_rest_of_the_money():
+    """Each call takes its cost before it runs."""
     studio = Studio()
     run = await studio.agent([[call("scan", size=0.3) for _ in range(4)], "Never."], cost=1).run("go")
     assert (studio.done, run.spent.tool_cost) == (["scan 0.3"] * 3, Decimal("0.9"))
@@ -123,8 +126,8 @@ async def test_the_cost_of_a_sub_run_counts_in_both_budgets():
     assert "0.05 of the budget of 0.30 in money is left" in results_of(run)[0].text
 
 
-async def test_an_approved_call_is_counted_when_it_runs():
-    """It is not counted when the person is asked, and does not run if too little money is left by then."""
+async def test_an_approved_call_is_counted_when_the_call_runs():
+    """It is not counted at the request, and does not run if too little money is left by then."""
     studio = Studio("default")
     agent = studio.agent([[call("paint", what="a tree"), call("paint", what="a lake")], "Never."], cost="0.40")
     run = await agent.run("go")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("with_permissions", [True, False])
-async def test_an_agent_that_is_gone_leaves_no_listeners(with_permissions):
+async def test_an_agent_that_was_collected_leaves_no_listeners(with_permissions):
     """A catalog may outlive thousands of agents."""
     shed = Shed("bypass")
     dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions if with_permissions else None)
@@ -55,8 +55,8 @@ async def test_a_dispatcher_lives_as_long_as_its_agent():
     assert done == ["oak"]
 
 
-async def test_requests_are_in_the_dispatchers_own_store():
-    """This holds also where it was made with none."""
+async def test_requests_are_in_the_store_of_the_dispatcher():
+    """The dispatcher may have been made without a store."""
     shed = Shed()
     dispatcher = shed.dispatcher()
     run = await shed.agent([[call("cut", wood="oak")]], dispatcher=dispatcher).run("go")
@@ -65,7 +65,7 @@ async def test_requests_are_in_the_dispatchers_own_store():
 
 
 async def test_everything_an_agent_calls_is_in_the_audit_log(tmp_path):
-    """Its own tools, and what there is not, among it."""
+    """The calls of its own tools and of unknown tools are included."""
     shed = Shed("plan")
     log = tmp_path / "work.audit.jsonl"
     dispatcher = shed.dispatcher(audit=AuditLog(log))
@@ -75,8 +75,7 @@ async def test_everything_an_agent_calls_is_in_the_audit_log(tmp_path):
     assert outcomes == {"look": "ok", "cut": "denied", "nothing": "not_found", "exit_plan": "ok"}
 
 
-async def test_rules_hold_for_the_agents_own_tools():
-    """They are tools like any other."""
+async def test_rules_hold_for_the_tools_of_the_agent():
     shed = Shed("plan", rules=("deny exit_plan",))
     agent = shed.agent([[call("exit_plan", plan="x")], "Plan."])
     run = await agent.run("go")
@@ -103,7 +102,7 @@ def test_a_toolbox_has_the_mode_of_its_dispatcher():
 
 
 def test_a_tool_that_cannot_be_described_is_summarized_by_its_name():
-    """What is wrong with it, its call says."""
+    """Its call has the reason."""
     shed = Shed()
 
     @shed.catalog.tool(defer=True)
@@ -115,7 +114,7 @@ def test_a_tool_that_cannot_be_described_is_summarized_by_its_name():
 
 
 @pytest.mark.parametrize("modes", [("default", "plan"), ("plan", "default"), ("bypass", "plan")])
-async def test_an_agent_plans_if_any_permissions_say_so(modes):
+async def test_an_agent_plans_if_any_permissions_are_in_plan_mode(modes):
     """A host may put a dispatcher with its own permissions into mode `plan`, and the plan is carried out as usual."""
     shed = Shed()
     own, added = (Permissions(mode) for mode in modes)
@@ -167,7 +166,7 @@ def test_the_agent_does_not_replace_job_tools_of_the_catalog(own_names):
     ]
 
 
-def test_an_agent_without_a_tool_for_the_background_has_no_tools_about_jobs():
+def test_an_agent_without_background_tools_has_no_tools_about_jobs():
     """They would cost tokens in each request."""
     assert "job_output" not in with_own_tools(Shed().catalog).names()
 
@@ -211,7 +210,7 @@ async def test_a_turn_with_the_same_tools_asks_about_none(output):
 
 
 async def test_tools_are_offered_by_the_mode_of_the_turn():
-    """What an earlier turn was offered does not count."""
+    """The tools of an earlier turn do not count."""
     shed = Shed("auto")
     agent = shed.agent(["Done.", "A plan.", "Done."])
     for mode in ("auto", "plan", "auto"):

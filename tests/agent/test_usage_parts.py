@@ -38,8 +38,8 @@ async def test_the_parts_of_a_run_add_up(streams):
     assert Run.loads(run.dumps()).usage.to_json() == usage.to_json() == run.spent.usage.to_json()
 
 
-async def test_a_provider_that_reports_nothing_gets_an_estimate():
-    """It is marked as such, and does not count in a budget."""
+async def test_a_provider_that_reports_no_usage_gets_an_estimate():
+    """It is marked as an estimate, and does not count in a budget."""
     run = await Shed().agent([[call("look", what="oak " * 500)], "Done."]).run("go")
     assert (run.usage.input_tokens, run.usage.total_tokens) == (0, 0)
     assert sum_parts(run.usage) == run.usage.unreported_tokens > 500

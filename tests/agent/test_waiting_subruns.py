@@ -122,7 +122,7 @@ async def test_a_sub_run_that_fails_after_its_pause_is_a_failed_call():
 
 
 async def test_a_sub_run_that_is_cancelled_after_its_pause_is_a_cancelled_call():
-    """Nothing of it waits any more."""
+    """No part of it waits any more."""
     shed = shed_with_helper()
     speaking = asyncio.Event()
 
@@ -207,8 +207,8 @@ async def test_a_waiting_request_of_a_cancelled_sub_run_can_still_be_answered(wh
     assert (run.status, results_of(run)[0].text, shed.done) == ("done", "Fetched.", ["fetch https://a.example"])
 
 
-async def test_an_answer_that_cannot_be_taken_inside_loses_nothing():
-    """What was done before it is kept, and the other can be answered again."""
+async def test_a_refused_answer_inside_a_sub_run_loses_no_step():
+    """Earlier steps are kept, and the other request can be answered again."""
     shed = shed_with_helper(tools=("fetch",))
     calls = [call("fetch", url="https://a.example"), call("fetch", url="https://b.example")]
     agent = shed.agent(script_by_prompt(go=[[call("help", task="sub")], "Fine."], sub=[calls, "Fetched."]))

@@ -111,7 +111,7 @@ async def test_an_answer_is_not_an_approval_of_a_call_that_was_never_approved(sh
     assert (await shed.approve(again)).text == "wiped"
 
 
-async def test_other_arguments_with_the_credentials_are_no_approval_either(shed):
+async def test_approval_of_other_arguments_with_the_credentials_is_not_an_approval(shed):
     """They are those of a person, who still has not agreed that anything is deleted."""
     waiting = await shed.call("wipe")
     shed.edit(waiting.request.id, **AUTH)
@@ -120,7 +120,7 @@ async def test_other_arguments_with_the_credentials_are_no_approval_either(shed)
     assert (again.kind, again.request.preview, shed.ran) == ("waiting", "delete /srv", [])
 
 
-async def test_a_person_who_is_asked_at_once_is_asked_for_approval_too(shed):
+async def test_a_person_who_is_asked_at_once_is_asked_for_approval(shed):
     """The same call that asks again finds the altered request."""
     waiting = await shed.call("wipe", id="c1")
     shed.edit(waiting.request.id, **QUESTION)
@@ -149,8 +149,8 @@ async def test_the_approval_of_an_earlier_run_is_not_borrowed(shed):
     assert shed.ran == ["/home"]
 
 
-async def test_a_denied_request_or_one_that_waits_is_not_an_approval(shed):
-    """Only an approval that was claimed counts, and a request does not prove itself."""
+async def test_a_denied_or_waiting_request_is_not_an_approval(shed):
+    """Only a claimed approval counts, and a request does not prove itself."""
     other = await shed.call("wipe", id="c1")
     pending = await shed.call("wipe", id="c2")
     for replaces in (other.request.id, pending.request.id, "no such id"):

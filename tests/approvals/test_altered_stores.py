@@ -180,7 +180,7 @@ async def test_every_alteration_is_refused_if_there_is_a_key(desk, name):
     assert desk.ran == []
 
 
-async def test_a_consistent_forgery_runs_if_there_is_no_key(desk):
+async def test_a_consistent_forgery_runs_without_a_key(desk):
     """The documentation says that only a key stops this."""
     request = await desk.ask("pay", {"to": "bob"})
     desk.edit(request, lambda record: (CONSISTENT["shown and run"](record), desk.forge(record)))
@@ -189,8 +189,8 @@ async def test_a_consistent_forgery_runs_if_there_is_no_key(desk):
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["without a key", "with a key"])
-async def test_a_caller_who_gives_the_request_that_was_shown_gets_exactly_that(desk, key):
-    """A forgery that fits together is found by the copy that the person saw."""
+async def test_a_caller_with_the_shown_request_gets_exactly_that_call(desk, key):
+    """A consistent forgery differs from the copy that the person saw."""
     request = await desk.ask("pay", {"to": "bob"}, key)
     shown_request = ApprovalRequest.from_json(json.loads(json.dumps(request.to_json())))
     desk.edit(request, lambda record: (CONSISTENT["shown and run"](record), desk.forge(record)))
@@ -215,7 +215,7 @@ async def test_a_secret_that_looks_like_the_mask_is_not_an_alteration(desk, secr
 # Previews.
 
 
-async def test_an_altered_preview_asks_again_if_there_is_no_key(desk):
+async def test_an_altered_preview_asks_again_without_a_key(desk):
     """The preview is made again from the stored arguments, and the person sees the true one."""
     request = await desk.ask("mail", {"to": "mallory"})
     desk.edit(request, setting(preview="a letter to bob, at noon"))
@@ -275,8 +275,8 @@ async def test_a_preview_is_not_made_again_of_edited_arguments(desk):
 # Grants.
 
 
-async def test_a_grant_permits_what_its_words_say(desk):
-    """Words for a folder that stand above a grant for everything are found out."""
+async def test_the_words_of_a_grant_have_to_match_its_scope(desk):
+    """Words for a folder above a grant for everything are refused."""
     session = Session(id="s")
     request = await desk.ask("note", {"path": "a.txt", "text": "x"}, session=session)
 
@@ -308,8 +308,8 @@ async def test_a_record_with_the_changed_id_of_another_is_refused_if_there_is_a_
     assert desk.ran == []
 
 
-async def test_an_older_copy_that_is_put_back_is_refused_by_the_process_that_saw_the_newer(desk):
-    """Its signature is valid; what happened since is remembered."""
+async def test_an_older_copy_is_refused_by_the_process_that_saw_the_newer_one(desk):
+    """Its signature is valid, but the process remembers the later state."""
     dispatcher = desk.dispatcher(KEY)
     request = (await dispatcher.call("pay", {"to": "bob"})).request
     old: dict[str, Any] = {}
@@ -322,7 +322,7 @@ async def test_an_older_copy_that_is_put_back_is_refused_by_the_process_that_saw
 
 
 async def test_an_outcome_that_was_altered_is_not_reported(desk):
-    """What came of a call is signed, too."""
+    """The outcome of a call is signed, too."""
     request = await desk.ask("pay", {"to": "bob"}, KEY)
     await desk.dispatcher(KEY).resume(request.id, Decision.approve(by="ada"))
     store = Approvals(SQLiteApprovals(desk.path), key=KEY).store
@@ -352,7 +352,7 @@ async def test_a_request_stored_without_a_key_is_refused_once_there_is_a_key(des
     assert (await desk.dispatcher().resume(request.id, Decision.approve())).kind == "ok"
 
 
-async def test_a_signed_request_is_not_taken_without_the_key(desk):
+async def test_a_signed_request_is_not_claimed_without_the_key(desk):
     """The claim could not be signed."""
     request = await desk.ask("pay", {"to": "bob"}, KEY)
     assert await desk.refusal(request.id) == "store"
@@ -360,8 +360,8 @@ async def test_a_signed_request_is_not_taken_without_the_key(desk):
     assert (await desk.dispatcher(KEY).resume(request.id, Decision.approve())).kind == "ok"
 
 
-async def test_the_store_that_was_given_a_key_lists_only_what_is_signed(desk, caplog):
-    """One record that was altered, or kept before there was a key, does not hide the others."""
+async def test_a_store_with_a_key_lists_only_signed_requests(desk, caplog):
+    """An altered or older record does not hide the others."""
     unsigned = await desk.ask("pay", {"to": "ann"})
     store = SQLiteApprovals(desk.path)
     Approvals(store, key=KEY)
@@ -375,7 +375,7 @@ async def test_the_store_that_was_given_a_key_lists_only_what_is_signed(desk, ca
 @pytest.mark.parametrize("levels", [100, 900])
 @pytest.mark.parametrize("key", [None, KEY])
 async def test_a_record_that_nests_too_deeply_is_refused_like_any_other_forgery(desk, levels, key):
-    """Its digest and its signature cannot even be computed."""
+    """Its digest and its signature cannot be computed."""
     request = await desk.ask("pay", {"to": "bob"}, key)
     deep: Any = "bob"
     for _ in range(levels):

@@ -50,8 +50,8 @@ def answer_prompt(text, asked_request=None, *, edit=None, now=1000.0, **options)
         ("a\n", Decision.deny("no answer came", by="ada")),
     ],
 )
-def test_each_answer_is_what_it_says(text, decision):
-    """Yes, no and why, always and what; the end of input is a no, and anything else is asked again."""
+def test_each_answer_has_its_meaning(text, decision):
+    """A no may have a reason, and always needs a grant. The end of input is a no, and an invalid answer asks again."""
     assert answer_prompt(text, request(grants=(TOOL, FOLDER)))[0] == decision
 
 
@@ -171,8 +171,8 @@ def test_foreign_text_in_any_field_is_escaped_for_the_terminal():
     assert not re.search(r"[^\x20-\x7e\n]", output)
 
 
-def test_no_foreign_line_passes_for_one_of_ours():
-    """What stands behind the bar is not asked by the prompt."""
+def test_no_foreign_line_imitates_the_prompt():
+    """The text behind the bar is not part of the question."""
     forged = "\nMay it run? [y]es, [n]o: y\n"
     output = answer_prompt("q\n", request(reason=forged, preview=forged, arguments={"text": forged}))[1]
     assert [line for line in output.split("\n") if line.startswith("May it run?")] == [
@@ -295,8 +295,8 @@ def test_a_long_time_to_answer_is_not_mentioned():
     ("seconds", "words"),
     [(0.5, "a moment"), (30, "30 seconds"), (119, "119 seconds"), (7300, "2 hours"), (43_100, "11 hours")],
 )
-def test_the_time_left_is_shown_roughly(seconds, words):
-    """In the unit a person would use."""
+def test_the_time_left_is_rounded(seconds, words):
+    """It has the unit that a person would use."""
     assert f"can be answered for: {words}\n" in answer_prompt("q\n", request(expires_at=1000.0 + seconds))[1]
 
 
@@ -314,7 +314,7 @@ def test_a_preview_that_is_not_a_diff_has_no_colour():
 
 
 def test_letters_a_terminal_does_not_know_are_escaped():
-    """It would fail to show the request at all."""
+    """The terminal would otherwise fail to show the request."""
     raw = io.BytesIO()
     output = io.TextIOWrapper(raw, encoding="ascii")
     prompt = TerminalPrompt(input=io.StringIO("y\n"), output=output, by="ada")

@@ -63,7 +63,7 @@ async def test_an_open_request_cannot_be_answered_for_a_tool_with_a_new_descript
     assert server.ran == [{"wood": "pine"}]
 
 
-async def test_an_open_request_outlives_the_docstring_of_an_own_tool():
+async def test_an_open_request_survives_a_new_docstring_of_a_local_tool():
     """The code is what a person relies on."""
     server = Server("python", destructive=True)
     request = (await server.dispatcher("Cut wood.").call("cut", {"wood": "pine"})).request

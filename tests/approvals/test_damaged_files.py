@@ -97,8 +97,8 @@ def damage(sound, where, data):
 @pytest.mark.parametrize("use", USES)
 @settings(max_examples=limit_examples(60))
 @given(damage_done=DAMAGE)
-def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_done):
-    """Bytes are overwritten, or the file is cut: `ApprovalError`, or an answer, and nothing else."""
+def test_a_store_with_a_damaged_file_answers_or_raises_an_approval_error(sound, use, damage_done):
+    """Bytes are overwritten, or the file is cut."""
     path, names = damage(sound, *damage_done)
     try:
         USES[use](SQLiteApprovals(path), names)
@@ -110,8 +110,8 @@ def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_don
 @settings(max_examples=limit_examples(60))
 @given(damage_done=DAMAGE)
 @example(damage_done=(0, b""))
-def test_a_dispatcher_whose_file_is_damaged_answers_or_says_so(sound, damage_done):
-    """It may say that a damaged record was altered. A call always has a result."""
+def test_a_dispatcher_with_a_damaged_file_answers_or_reports_the_damage(sound, damage_done):
+    """It may report that a record was altered. A call always has a result."""
     path, names = damage(sound, *damage_done)
 
     async def use():
@@ -142,8 +142,8 @@ def test_a_schema_that_is_not_text_any_more_is_a_damaged_file(sound, use):
     assert caught.value.why == "store"
 
 
-def test_a_record_that_stands_under_another_state_is_a_damaged_file(sound):
-    """What was answered must not be listed as waiting."""
+def test_a_record_under_another_state_is_a_damaged_file(sound):
+    """An answered request must not be listed as waiting."""
     path, names = sound
     copy = path.with_name("state.db")
     shutil.copy(path, copy)

@@ -78,7 +78,7 @@ def test_a_diff_shows_a_new_or_removed_file_as_dev_null():
 
 
 def test_a_diff_mentions_a_missing_newline_at_the_end():
-    """It is a change that no line would show."""
+    """No line of the diff shows that change."""
     assert render_diff(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
 
 
@@ -103,8 +103,8 @@ def test_binary_content_is_described_by_its_size_and_digest(content):
     assert "5 bytes" in diff
 
 
-def test_a_large_change_takes_no_longer_than_it_may():
-    """Two files in which every line differs are compared without trying every pair, and that is said."""
+def test_a_large_change_is_compared_within_a_time_limit():
+    """Two files in which every line differs are compared without trying every pair, and the diff says so."""
     old, new = ("".join(f"{word} {number % 7}\n" for number in range(30_000)) for word in ("old", "new"))
     start = time.process_time()
     diff = render_diff(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
@@ -125,7 +125,7 @@ def test_a_file_is_known_by_its_content(tmp_path):
 
 
 def test_a_large_file_is_measured_without_being_kept(tmp_path):
-    """Its digest is that of all of it."""
+    """Its digest covers the whole file."""
     path = tmp_path / "large"
     path.write_bytes(b"x" * 2_500_000)
     state = read_file_state(str(path))
@@ -183,7 +183,7 @@ def test_a_changed_path_is_named(tmp_path, change):
     assert find_changed_paths([condition(path, b"content")]) == [str(path)]
 
 
-def test_a_file_that_came_is_a_change(tmp_path):
+def test_a_file_that_was_created_is_a_change(tmp_path):
     """Otherwise the call would overwrite the file of another program."""
     path = tmp_path.resolve() / "file"
     path.write_bytes(b"")

@@ -143,10 +143,10 @@ async def test_call_sync_is_not_held_up_either(release):
     ],
     ids=["lookup", "claim", "deny"],
 )
-async def test_an_answer_that_the_store_does_not_take_in_time_is_an_error_that_names_the_operation(
+async def test_an_answer_that_the_store_does_not_accept_in_time_is_an_error_with_the_operation(
     release, timeout_seconds, store_seconds, hangs_in, decision, operation
 ):
-    """Nothing runs, not even if the store takes the answer later."""
+    """The call does not run, not even if the store accepts the answer later."""
     mill = Mill(release, store_seconds=store_seconds)
     request = await mill.ask()
     mill.store.hangs_in = {hangs_in}
@@ -161,7 +161,7 @@ async def test_an_answer_that_the_store_does_not_take_in_time_is_an_error_that_n
 
 
 async def test_a_claim_that_comes_too_late_is_closed_as_never_started(release):
-    """Otherwise the next answer would be told that the call still runs."""
+    """Otherwise the next answer would hear that the call still runs."""
     mill = Mill(release)
     request = await mill.ask()
     mill.store.hangs_in = {"settle"}
@@ -208,8 +208,8 @@ async def test_a_result_whose_outcome_the_store_refuses_has_the_same_remark(rele
     mill.dispatcher.close()
 
 
-async def test_a_call_without_time_left_still_has_its_outcome_kept(release):
-    """It is handed to a thread, although there is nothing left to wait with."""
+async def test_the_outcome_of_a_call_without_time_left_is_kept(release):
+    """A thread writes it, because no time is left to wait."""
     mill = Mill(release, cleanup_seconds=0)
 
     @mill.catalog.tool(destructive=True)
@@ -255,7 +255,7 @@ async def test_a_resume_that_waits_for_its_store_can_be_cancelled(release, hangs
 
 
 async def test_a_cancelled_call_waits_for_its_store_no_longer_than_its_cleanup_may_take(release):
-    """What is written down about it is left to a thread after that."""
+    """After that a thread writes its record."""
     mill = Mill(release)
 
     @mill.catalog.tool(destructive=True)
@@ -284,8 +284,8 @@ async def test_a_call_that_waits_for_its_store_can_be_cancelled(release):
 
 
 @pytest.mark.parametrize("is_step", [True, False])
-async def test_a_cancelled_call_withdraws_no_request_that_another_one_has(release, is_step):
-    """It may be the same step in a process that has taken over, or a caller that has chosen the same id."""
+async def test_a_cancelled_call_withdraws_no_request_of_another_call(release, is_step):
+    """It may be the same step in a process that has taken over, or a caller with the same id."""
     mill, call, other_threads = Mill(release), ToolCall("cut", {"wood": "oak"}, "c"), set(threading.enumerate())
     call.request_id, call.claim_mark = "step", "mark.1" if is_step else ""
     mill.store.hangs_in = {"add_call"}
@@ -301,7 +301,7 @@ async def test_a_cancelled_call_withdraws_no_request_that_another_one_has(releas
 
 
 async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_hangs(release):
-    """It waits neither for the claim nor for the withdrawal of the request."""
+    """It does not wait for the claim, and not for the withdrawal of the request."""
     mill = Mill(release, ask=lambda request: True, cleanup_seconds=LATE)
     mill.store.hangs_in = {"settle"}
     result = await mill.call(timeout_seconds=SOON)
@@ -417,7 +417,7 @@ async def test_an_outcome_is_kept_although_the_dispatcher_was_closed(release):
 
 
 async def test_a_remark_about_the_store_shows_no_secret(release):
-    """What a store says in its error may hold anything."""
+    """An error of a store may have any text."""
 
     class Chatty(MemoryApprovals):
         def finish(self, *args, **options):
@@ -440,7 +440,7 @@ def test_the_limit_of_a_store_is_above_zero(seconds):
 
 @pytest.mark.parametrize("name", ["add", "get", "settle", "reclaim", "finish", "pending", "purge"])
 def test_a_store_with_an_async_method_is_refused(name):
-    """What it returns would be true, and a claim that was never made would count."""
+    """Its coroutine would count as true, and a claim that was never made would count."""
 
     async def method(*args, **options):
         return False

@@ -86,8 +86,8 @@ def test_the_description_of_a_foreign_tool_belongs_to_its_identity(origin):
     assert identity_of(tools[0]) != identity_of(tools[1])
 
 
-def test_the_description_of_an_own_tool_does_not():
-    """A docstring of this program may be mended without asking people again."""
+def test_the_description_of_a_local_tool_is_not_part_of_its_identity():
+    """A docstring of this program may change without asking people again."""
     tools = [Tool.described(cut, description=text) for text in ("Cut wood.", "Cut anything.")]
     assert identity_of(tools[0]) == identity_of(tools[1])
 
@@ -122,7 +122,7 @@ def test_no_part_of_a_digest_runs_into_the_next(parts):
 
 
 def test_a_default_that_has_no_json_form_is_left_to_the_function():
-    """What was sent is kept; the function fills the rest in again."""
+    """The stored arguments do not have it, and the function fills it in again."""
     marker = object()
     decoded = {"wood": "oak", "pieces": marker}
     assert canonical_arguments(BASE, decoded, {"wood": "oak"}) == {"wood": "oak"}

@@ -69,7 +69,7 @@ def test_the_next_process_reports_what_happened_after_a_kill_at_any_step(tmp_pat
 
 
 @pytest.mark.long
-def test_only_one_of_four_processes_that_resume_a_call_at_once_runs_it(tmp_path, url):
+def test_only_one_of_four_processes_that_resume_a_call_at_once_runs_the_call(tmp_path, url):
     """The others learn that the request was answered or is running."""
     for outcome in rounds("race", tmp_path, 5, *url):
         whys = [answer["why"] for answer in outcome["answers"]]

@@ -88,8 +88,8 @@ def test_waiting_and_running_requests_are_never_dropped_for_room():
     assert store.get("runs").state == "claimed"
 
 
-def test_an_outcome_without_room_is_shortened_and_says_so():
-    """How the call ended is always kept: the call has run."""
+def test_an_outcome_without_room_is_shortened_with_a_note():
+    """The kind of the outcome is always kept, because the call has run."""
     store = MemoryApprovals(max_bytes=30_000)
     store.add(record("one"))
     settle(store, "one", value={"lines": [LARGE]})
@@ -100,7 +100,7 @@ def test_an_outcome_without_room_is_shortened_and_says_so():
 
 
 def test_used_requests_that_travel_are_remembered_without_their_outcomes():
-    """One that is forgotten could be used again, so only what it returned goes."""
+    """A forgotten request could be used again, so only its outcome is dropped."""
     store = MemoryApprovals(max_bytes=250_000, until_expired=True)
     for number in range(20):
         store.add(record(str(number), expires_at=NOW + 10))

@@ -52,7 +52,7 @@ def test_a_memory_full_of_open_requests_refuses_a_new_one():
 
 
 @pytest.mark.parametrize("answer", [claim, deny])
-def test_a_memory_can_keep_what_is_over_until_it_expired(answer):
+def test_a_memory_can_keep_finished_requests_until_they_expire(answer):
     """A sealed request that comes back a second time is then still known."""
     store = MemoryApprovals(size=1, until_expired=True)
     store.add(record(id="used", expires_at=NOW + 10))
@@ -66,7 +66,7 @@ def test_a_memory_can_keep_what_is_over_until_it_expired(answer):
     assert store.get("used") is None
 
 
-def test_a_memory_forgets_for_good_what_expired_and_was_used():
+def test_a_memory_forgets_expired_and_used_requests():
     """The request is expired, so no caller can answer it."""
     store = MemoryApprovals(until_expired=True)
     store.add(record(id="used", expires_at=NOW + 10))

@@ -139,7 +139,7 @@ def test_a_store_that_is_garbage_collected_releases_its_lock(postgres_url, store
     assert store.is_owner_alive(owner()) is False
 
 
-def test_a_lock_that_was_lost_is_taken_again(store, open_store, postgres_server):
+def test_a_lost_lock_is_taken_again(store, open_store, postgres_server):
     """An administrator has ended the connection, and the process lives."""
     observer = open_store(lost_seconds=10)
     claim(store)
@@ -151,7 +151,7 @@ def test_a_lock_that_was_lost_is_taken_again(store, open_store, postgres_server)
 
 @pytest.mark.long
 def test_a_lock_is_taken_again_when_the_server_is_back(store, open_store, postgres_server, caplog):
-    """The log tells once that it was lost."""
+    """The log has one line about the loss."""
     observer = open_store(lost_seconds=10, timeout_seconds=30)
     claim(store)
     with postgres_server.away():
@@ -230,7 +230,10 @@ def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")
 def test_a_child_does_not_keep_the_lock_of_a_parent_that_was_killed(postgres_url, store):
-    """It has the parent's memory, but not its connection; nor does its end take the lock from a parent that lives."""
+    """
+    It has the memory of its parent and not the connection. The end of the child does not release the lock of a
+    living parent.
+    """
     with running("leave", postgres_url, "one") as process:
         theirs, is_settled, child = line(process).split()
         assert (is_settled, store.is_owner_alive(theirs)) == ("True", True)
@@ -264,7 +267,7 @@ class Shop:
 
 
 @pytest.mark.anyio
-async def test_an_outcome_whose_claim_was_taken_over_is_not_dropped_in_silence(store, caplog):
+async def test_an_outcome_whose_claim_was_taken_over_is_not_dropped_silently(store, caplog):
     """The process seemed to be dead, because it could not reach the server for a while."""
     shop = Shop(store, {}, lambda: store.reclaim(request.id, from_owner=owner(), owner=ELSEWHERE, now=NOW))
     request = (await shop.ask()).request
@@ -279,7 +282,7 @@ async def test_an_outcome_whose_claim_was_taken_over_is_not_dropped_in_silence(s
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", list(FACTS))
 async def test_a_claim_of_a_dead_process_is_lost_before_the_request_expires(postgres_url, open_store, kind):
-    """While it lives it is left alone. Then the call is run if that is harmless, and otherwise the truth is told."""
+    """The claim of a living process stays. A harmless call then runs, and any other is reported as lost."""
     shop = Shop(open_store(), FACTS[kind])
     request = (await shop.ask()).request
     with running("claim", postgres_url, request.id) as process:

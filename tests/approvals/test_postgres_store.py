@@ -105,7 +105,7 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(rest):
     ],
 )
 def test_an_address_with_unusual_parts_is_read(rest, place):
-    """What is escaped, or among the options, is meant."""
+    """Escaped parts and options are read."""
     assert describe_place(parse_address(f"postgresql://{rest}")) == f"postgresql://{place}"
 
 
@@ -208,7 +208,7 @@ def test_a_table_that_the_user_may_only_read_is_read(postgres_server, postgres_s
     assert store.get("one").state == "pending"
 
 
-def test_a_request_that_others_hold_for_too_long_is_an_error_that_says_so(postgres_schema_url, open_store, store, raw):
+def test_a_request_that_others_hold_for_too_long_is_an_error(postgres_schema_url, open_store, store, raw):
     """The error comes after the given time, and the record is unchanged."""
     hasty = open_store(postgres_schema_url, timeout_seconds=0.05)
     with raw.transaction():
@@ -290,8 +290,8 @@ def test_only_one_of_two_identical_claims_counts_if_the_connection_was_cut(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.0, 3.0])
-def test_a_server_that_is_away_for_a_moment_is_waited_for(postgres_server, postgres_url, open_store, seconds):
-    """What was committed before is there, and the change that came meanwhile is made."""
+def test_a_store_waits_for_a_server_that_is_away_for_a_moment(postgres_server, postgres_url, open_store, seconds):
+    """Committed records are there, and the change is made afterwards."""
     store = open_store(postgres_url, timeout_seconds=30)
     store.add(record("one"))
     postgres_server.stop()
@@ -303,7 +303,7 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(postgres_server, postg
 
 
 @pytest.mark.long
-def test_a_server_that_is_away_for_too_long_is_an_error_until_it_is_back(postgres_server, postgres_url, open_store):
+def test_a_server_that_is_away_for_too_long_is_an_error_until_its_return(postgres_server, postgres_url, open_store):
     """The same store works again afterwards."""
     store = open_store(postgres_url, timeout_seconds=0.5)
     store.add(record("one"))
@@ -336,14 +336,14 @@ def test_a_server_that_is_away_for_too_long_is_an_error_until_it_is_back(postgre
     ids=["get", "add", "settle", "pending"],
 )
 def test_a_table_that_changes_under_the_store_is_noticed(store, raw, statement, problem, use):
-    """It is looked at each time, and never made anew in silence."""
+    """It is checked at each use, and never created again silently."""
     raw.execute(statement)
     with pytest.raises(ApprovalError, match=problem):
         use(store)
 
 
-def test_a_table_of_something_else_is_refused(postgres_schema_url, raw):
-    """It stays as it is. So does the table of an earlier version."""
+def test_a_table_of_another_program_is_refused(postgres_schema_url, raw):
+    """It is not changed. The table of an earlier version is refused, too."""
     raw.execute("CREATE TABLE toolkit_approvals (id int)")
     with pytest.raises(ApprovalError, match=r"of another application, or of an earlier version.*give another database"):
         PostgresApprovals(postgres_schema_url)
@@ -359,7 +359,7 @@ def test_a_table_of_something_else_is_refused(postgres_schema_url, raw):
     ],
 )
 def test_a_record_that_cannot_be_read_is_an_error(store, raw, change, problem):
-    """It is not taken for another, or for none."""
+    """It is not mistaken for another record or for a missing one."""
     raw.execute(f"UPDATE toolkit_approvals SET {change}")
     with pytest.raises(ApprovalError, match=f"{problem}.*restore"):
         store.pending()

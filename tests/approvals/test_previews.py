@@ -67,8 +67,8 @@ def later(arguments):
     ],
     ids=["no preview", "nothing", "text", "json", "preview", "async", "sync that gives a coroutine", "hostile text"],
 )
-async def test_a_preview_is_what_the_tool_says(build_preview, preview, text):
-    """Text, JSON, a Preview or nothing; sync or async; made visible."""
+async def test_a_preview_shows_the_text_of_the_tool(build_preview, preview, text):
+    """It may be text, JSON, a Preview or None, sync or async. Hidden characters are made visible."""
     assert await build_preview(preview) == Preview(text=text)
 
 
@@ -141,13 +141,13 @@ async def test_a_preview_that_fails_fails_closed(build_preview, preview, words):
 
 
 async def test_arguments_that_cannot_be_copied_have_no_preview(build_preview):
-    """They would be shared with the call."""
+    """The call would share them."""
     with pytest.raises(PreviewFailed, match="cannot pickle"):
         await build_preview(lambda arguments: "text", {"items": threading.Lock()})
 
 
-async def test_an_interrupt_is_passed_on(build_preview):
-    """It was not meant for the preview."""
+async def test_an_interrupt_in_a_preview_is_raised(build_preview):
+    """It was meant for the program."""
 
     async def interrupt(arguments):
         raise KeyboardInterrupt
@@ -156,8 +156,8 @@ async def test_an_interrupt_is_passed_on(build_preview):
         await build_preview(interrupt)
 
 
-async def test_an_interrupt_in_a_thread_is_the_previews_own(build_preview):
-    """Ctrl-C arrives in the main thread alone."""
+async def test_an_interrupt_in_a_thread_is_an_error_of_the_preview(build_preview):
+    """Ctrl-C arrives only in the main thread."""
 
     def interrupt(arguments):
         raise KeyboardInterrupt
@@ -186,7 +186,7 @@ async def test_a_slow_sync_preview_is_abandoned(build_preview, tmp_path):
 
 
 async def test_a_slow_async_preview_is_cancelled(build_preview):
-    """One that will not end is left alone."""
+    """A preview that does not end is abandoned."""
     cancelled = asyncio.Event()
 
     async def stubborn(arguments):
@@ -240,7 +240,7 @@ async def test_a_preview_that_writes_fails(build_preview, tmp_path, is_async, sw
     assert os.listdir(tmp_path) == []
 
 
-async def test_a_long_preview_is_cut_and_says_so_first(build_preview):
+async def test_a_long_preview_is_cut_with_a_note_at_its_beginning(build_preview):
     """The preview is marked as cut, so that no grant is offered."""
     preview = await build_preview(lambda arguments: "x" * 5000, max_chars=100)
     first, rest = preview.text.split("\n", 1)
@@ -275,8 +275,8 @@ async def test_a_preview_of_just_the_length_is_whole(build_preview):
     assert await build_preview(lambda arguments: "x" * 100, max_chars=100) == Preview(text="x" * 100)
 
 
-async def test_a_preview_that_its_author_cut_says_so(build_preview):
-    """The first line says so, once, whether the author or the library cut it."""
+async def test_a_preview_that_its_author_cut_has_a_note(build_preview):
+    """The first line has the note once, whether the author or the library cut the preview."""
     preview = await build_preview(lambda arguments: Preview(text="a part", is_cut=True))
     assert preview.text == "preview cut: its author left something out; it cannot be granted for the session\na part"
     again = await build_preview(lambda arguments: preview)
@@ -302,8 +302,7 @@ def test_a_new_file_must_still_be_new(tmp_path):
     assert preview.preconditions[0].sha256 is None
 
 
-def test_a_removed_file_is_shown(tmp_path):
-    """What is lost can be read."""
+def test_the_preview_of_a_removal_shows_the_file(tmp_path):
     (tmp_path / "old.txt").write_text("gone\n")
     assert file_change("old.txt", None, root=tmp_path).text.endswith("+++ /dev/null\n@@ -1,1 +0,0 @@\n-gone\n")
 
@@ -318,8 +317,8 @@ def test_a_preview_says_where_a_link_leads(tmp_path):
     assert preview.preconditions[0].path == f"{root}/secret"
 
 
-def test_a_step_back_is_taken_from_where_a_link_leads(tmp_path):
-    """As the system takes it: the folder above a linked one is not the folder of the link."""
+def test_two_dots_after_a_link_lead_to_the_parent_of_its_target(tmp_path):
+    """The system reads such a path in the same way."""
     root = tmp_path.resolve()
     (root / "there" / "inner").mkdir(parents=True)
     (root / "link").symlink_to("there/inner")
@@ -333,7 +332,7 @@ def test_a_relative_path_without_a_root_starts_from_the_working_folder(tmp_path,
     assert file_change("new", "x").preconditions[0].path == str(tmp_path.resolve() / "new")
 
 
-def test_the_preview_of_an_executable_file_says_so_before_its_diff(tmp_path):
+def test_the_preview_of_an_executable_file_has_a_note_before_its_diff(tmp_path):
     (tmp_path / "run").write_text("a\n")
     (tmp_path / "run").chmod(0o700)
     assert file_change("run", "b\n", root=tmp_path).text.startswith("run can be executed (mode 700)\n--- a/run\n")
@@ -349,7 +348,7 @@ def test_a_file_too_large_to_compare_is_measured(tmp_path):
 
 
 def test_a_hostile_name_stays_on_its_line(tmp_path):
-    """It could write a header of its own."""
+    """Otherwise it could imitate a header."""
     preview = file_change("a\n+++ b/safe\x1b[2J", "x\n", root=tmp_path)
     assert preview.text.startswith("--- /dev/null\n+++ b/a\\n+++ b/safe\\x1b[2J\n@@")
 

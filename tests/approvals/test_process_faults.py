@@ -61,8 +61,8 @@ async def test_a_call_of_a_frozen_process_counts_as_running(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks, so that the limit holds for the child alone")
-def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path):
-    """What was kept before is kept; the request that has no room was never asked."""
+def test_a_full_disk_is_an_error_and_loses_no_record(tmp_path):
+    """Earlier records are kept, and a request without room was never asked."""
     import resource
 
     path = tmp_path / "a.db"
@@ -91,8 +91,8 @@ def make_record(name, text):
 
 
 @pytest.mark.parametrize("jump", [-10_000_000.0, -1.0, 0.0, 3_600.0])
-async def test_a_clock_that_jumps_lets_no_answer_count_twice(jump):
-    """Back or forth, within the time of a request: the first answer counts, and no other."""
+async def test_a_clock_that_jumps_lets_only_one_answer_count(jump):
+    """It may jump in both directions, within the time of a request. The first answer counts."""
     wall = Wall()
     dispatcher, done = acting(Approvals(MemoryApprovals(), clock=wall))
     waiting = await dispatcher.call("act", {})
@@ -104,8 +104,8 @@ async def test_a_clock_that_jumps_lets_no_answer_count_twice(jump):
     assert (refused.value.why, done) == ("answered", ["did it"])
 
 
-async def test_a_clock_that_jumps_beyond_the_time_of_a_request_lets_it_expire():
-    """It is asked again rather than run on an answer that came too late."""
+async def test_a_clock_that_jumps_beyond_the_time_of_a_request_lets_the_request_expire():
+    """The call is asked about again, because the answer came too late."""
     wall = Wall()
     dispatcher, done = acting(Approvals(MemoryApprovals(), clock=wall, expires_seconds=60))
     waiting = await dispatcher.call("act", {})

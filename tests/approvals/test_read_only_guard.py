@@ -116,8 +116,8 @@ def test_a_swallowed_refusal_is_still_known(place):
 
 
 @pytest.mark.anyio
-async def test_tasks_and_their_threads_inherit_it(place):
-    """What is started inside may not write either, even later."""
+async def test_tasks_and_their_threads_inherit_the_read_only_guard(place):
+    """Code that is started inside may not write later either."""
     with read_only() as tried:
         task = asyncio.create_task(asyncio.to_thread((place / "file").write_text, "changed"))
     with pytest.raises(WriteRefused):

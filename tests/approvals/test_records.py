@@ -49,7 +49,7 @@ def record(state="pending", **fields):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("state", FURTHER)
 @given(arguments=JSON, outcome=st.dictionaries(st.text(max_size=3), JSON, max_size=3))
-def test_a_record_in_any_state_is_read_back_as_it_was_written(state, arguments, outcome):
+def test_a_record_in_any_state_is_read_back_unchanged(state, arguments, outcome):
     """The written text is ASCII."""
     further = {"outcome": outcome} if state == "done" else {}
     stored = record(state, arguments=arguments, **further)
@@ -161,7 +161,7 @@ def test_a_record_that_is_not_json_is_not_written(stored, problem):
     [(None, 1e10, False), (5.0, 4.9, False), (5.0, 5.0, True), (5.0, 6.0, True), (float("nan"), 0.0, True)],
 )
 def test_a_request_expires_at_its_time(until, now, expired):
-    """At the very moment; a time that is no number has passed."""
+    """It expires at that very moment. A time that is not a number has passed."""
     fields = {name: getattr(REQUEST, name) for name in ("tool", "call_id", "reason")}
     assert record(request=ApprovalRequest(**fields, expires_at=until)).is_expired(now) is expired
 

@@ -89,7 +89,7 @@ async def test_a_request_of_another_call_is_not_given_for_this_one(tmp_path):
 
 
 async def test_an_altered_request_of_the_same_call_is_refused(tmp_path):
-    """What it shows is not what the call would run."""
+    """It does not show the call that would run."""
     dispatcher = build_dispatcher(tmp_path)
     request: ApprovalRequest | None = (await dispatcher.call("send", {"what": "tea"}, id="t1")).request
     assert request is not None

@@ -119,7 +119,7 @@ def test_sealing_a_request_twice_gives_the_same_seal(request_):
 
 
 def test_a_new_key_signs_and_the_old_one_still_verifies(request_):
-    """What is on its way while the key is replaced is not lost."""
+    """Requests that travel during the replacement are not lost."""
     old, new = secrets.token_bytes(32), secrets.token_hex(32)
     both = Seal([new, old])
     assert both.verify(Seal(old).sign(request_, IDENTITY), IDENTITY)

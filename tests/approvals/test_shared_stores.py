@@ -61,8 +61,8 @@ def test_only_one_of_many_processes_succeeds(place, method):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(place, seed):
-    """What it said it had done is done; all else is as before or after, and can be taken over once."""
+def test_a_killed_process_leaves_no_half_written_record(place, seed):
+    """A reported change is there. Any other record is as before or after, and can be taken over once."""
     chance = random.Random(seed)
     ids = [str(number) for number in range(6)]
     store = open_store(place)

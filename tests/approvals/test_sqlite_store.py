@@ -47,14 +47,14 @@ def raw(path, *statements):
         return [connection.execute(statement).fetchall() for statement in statements]
 
 
-def test_an_open_store_sees_what_another_store_writes_to_the_file(path, store):
+def test_an_open_store_sees_the_writes_of_another_store(path, store):
     other = SQLiteApprovals(path)
     assert other.settle("one", Settlement("denied", by="ada", now=NOW))
     assert store.get("one").state == "denied"
 
 
-def test_a_busy_file_is_an_error_that_says_so(path, store):
-    """The error comes after the given time, and the record is unchanged."""
+def test_a_busy_file_is_an_error(path, store):
+    """It comes after the given time, and the record is unchanged."""
     hasty = SQLiteApprovals(path, timeout_seconds=0)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -81,8 +81,8 @@ def test_no_journal_is_left_between_calls(path, store):
     assert [entry.name for entry in path.parent.iterdir()] == ["approvals.db"]
 
 
-def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
-    """No process that is killed can show a power cut, so the settings that withstand one are looked at."""
+def test_a_reported_change_is_on_the_disk(store):
+    """A killed process cannot simulate a power cut, so the test checks the settings that withstand one."""
     with store._database._use() as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
@@ -106,7 +106,7 @@ def test_any_name_will_do(tmp_path, name, monkeypatch):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+def test_a_relative_path_keeps_its_meaning(tmp_path, monkeypatch):
     """Changing the folder afterwards does not lead to another file."""
     monkeypatch.chdir(tmp_path)
     store = SQLiteApprovals("a.db")
@@ -187,8 +187,8 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_remedy(path, spoil, prob
 
 
 @pytest.mark.parametrize("place", ["missing/a.db", "a file/a.db", "/proc/a.db", "a" * 300])
-def test_a_place_where_nothing_can_be_made_is_refused(tmp_path, place):
-    """The path is named, and what to look at."""
+def test_a_file_that_cannot_be_created_is_refused(tmp_path, place):
+    """The error has the path and the remedy."""
     (tmp_path / "a file").touch()
     with pytest.raises(ApprovalError, match=r"the file (is not in a folder|cannot be used: .*); .*path"):
         SQLiteApprovals(tmp_path / place)
@@ -217,7 +217,7 @@ def test_a_place_where_nothing_can_be_made_is_refused(tmp_path, place):
     ids=["get", "add", "settle", "pending", "purge"],
 )
 def test_a_file_that_changes_under_the_store_is_noticed(path, store, spoil, problem, use):
-    """It is looked at each time, and never made anew in silence."""
+    """It is checked at each use, and never created again silently."""
     spoil(path)
     with pytest.raises(ApprovalError, match=problem):
         use(store)
@@ -235,7 +235,7 @@ def test_a_file_that_changes_under_the_store_is_noticed(path, store, spoil, prob
     ],
 )
 def test_a_record_that_cannot_be_read_is_an_error(path, store, change, problem):
-    """It is not taken for another, or for none."""
+    """It is not mistaken for another record or for a missing one."""
     raw(path, f"UPDATE toolkit_approvals SET {change}")
     with pytest.raises(ApprovalError, match=f"{problem}.*restore"):
         store.pending()

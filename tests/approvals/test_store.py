@@ -54,7 +54,7 @@ def test_a_stored_record_is_found_unchanged(store):
 
 @pytest.mark.parametrize("other", ["", "x", "A{}", "{} ", "{}\0", "{}%", "\ud800", "_" * 32])
 def test_an_id_is_looked_up_exactly(store, stored, other):
-    """What is almost right, or no text at all, finds nothing."""
+    """A similar text, or a value that is not a text, is not found."""
     other = other.replace("{}", stored.request.id)
     assert store.get(other) is None
     assert not claim(store, other)
@@ -122,8 +122,8 @@ def test_the_newest_request_of_a_call_is_found(store):
     assert store.find_call("k") == stored
 
 
-def test_a_call_that_has_a_request_gets_no_other(store):
-    """While it waits, while it runs, and when it has run."""
+def test_a_call_with_a_request_gets_no_second_request(store):
+    """This holds while it waits, while it runs, and after it has run."""
     stored = record(expires_at=NOW + 10)
     store.add_call(stored, "k", now=NOW)
     name = stored.request.id
@@ -166,7 +166,7 @@ def test_a_request_that_takes_the_place_of_another_belongs_to_the_same_call(stor
     assert store.find_call("k") == second
 
 
-def test_a_call_of_which_nothing_is_kept_is_unknown(store):
+def test_a_call_without_a_record_is_unknown(store):
     """A purge forgets calls with their requests."""
     stored = record()
     store.add_call(stored, "k", now=NOW)
@@ -222,8 +222,8 @@ def test_a_denied_record_has_no_claim(store, stored):
     assert (after.state, after.claim, after.decided_by, after.decided_at) == ("denied", None, "ada", NOW)
 
 
-def test_edited_arguments_take_the_place_of_the_first(store, stored):
-    """What was agreed to is what runs."""
+def test_edited_arguments_replace_the_first_ones(store, stored):
+    """The call runs with the approved arguments."""
     assert claim(store, stored.request.id, arguments={"path": "b"})
     assert store.get(stored.request.id).arguments == {"path": "b"}
 
@@ -257,14 +257,14 @@ def test_an_answer_that_comes_too_late_does_not_count(store, answer):
     [("done", "me", "'denied' or 'claimed'"), ("pending", "me", "cannot be settled"), ("claimed", None, "an owner")],
 )
 def test_an_impossible_answer_is_refused(store, stored, state, owner, problem):
-    """It is a mistake in the program."""
+    """It is a mistake of the program."""
     with pytest.raises(ValueError, match=problem):
         store.settle(stored.request.id, Settlement(state, by=None, owner=owner, now=NOW))
     assert store.get(stored.request.id) == stored
 
 
 def test_an_outcome_is_stored_unchanged(store, stored):
-    """It may hold any JSON."""
+    """It may be any JSON."""
     claim(store, stored.request.id)
     assert store.finish(stored.request.id, OUTCOME, owner="me")
     after = store.get(stored.request.id)

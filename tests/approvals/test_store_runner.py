@@ -93,7 +93,7 @@ async def test_an_operation_that_is_in_time_is_not_undone(desk):
     assert desk.undone == []
 
 
-async def test_an_operation_that_has_no_thread_yet_leaves_the_queue_unless_it_must_happen(desk):
+async def test_a_queued_operation_leaves_the_queue_unless_it_must_happen(desk):
     """A claim without a caller is not tried. An outcome is kept as soon as there is a thread."""
     with pytest.raises(StoreTimeoutError):
         await desk.runner.run("hang", "", desk.hang, seconds=SOON)
@@ -111,7 +111,7 @@ async def test_an_operation_that_has_no_thread_yet_leaves_the_queue_unless_it_mu
 
 
 async def test_the_queue_for_a_store_that_hangs_is_bounded(desk, caplog, monkeypatch):
-    """Each outcome in the queue holds a result, so the memory would grow without end."""
+    """Each outcome in the queue holds a result, so the memory would grow without a limit."""
     monkeypatch.setattr("toolkit.approvals.store_runner._MAX_WAITING", 3)
     for _ in range(2):
         with pytest.raises(StoreTimeoutError):
@@ -135,7 +135,7 @@ async def test_only_an_operation_that_must_happen_starts_when_the_time_is_over(d
     await until(lambda: desk.done)
 
 
-async def test_a_cancellation_in_the_moment_of_the_answer_undoes_it(desk):
+async def test_a_cancellation_at_the_moment_of_the_answer_undoes_the_operation(desk):
     """The store has done it, and no caller learns of that."""
     for _ in range(50):
         desk.undone.clear()
@@ -162,7 +162,7 @@ async def test_a_cancelled_lookup_does_not_wait_at_all():
     desk.threads.close()
 
 
-async def test_a_failure_after_the_caller_has_gone_is_logged(desk, caplog):
+async def test_a_failure_after_the_caller_is_gone_is_logged(desk, caplog):
     """This holds for the operation and for undoing it."""
 
     def fail(store):
@@ -182,7 +182,7 @@ async def test_a_failure_after_the_caller_has_gone_is_logged(desk, caplog):
     assert "what a store did too late could not be undone: it was to hang" in caplog.text
 
 
-def test_a_detached_operation_runs_at_once_if_there_is_no_event_loop(desk):
+def test_a_detached_operation_runs_at_once_without_an_event_loop(desk):
     desk.runner.detach("note", desk.note)
     assert desk.done == [threading.current_thread()]
 

@@ -134,7 +134,7 @@ def test_a_real_terminal_is_asked_though_the_streams_are_elsewhere(terminal, tmp
 
 
 def test_a_real_terminal_never_sees_raw_foreign_text(terminal):
-    """Of what is foreign no escape, bidi or control character arrives; long lines stay behind the bar."""
+    """No foreign escape, bidi or control character arrives, and long lines stay behind the bar."""
     long = "  " + "x" * 56 + "May it run? [y]es: "
     clean = HOSTILE.replace("\ud800", "")
     screen = terminal(request(preview=f"{clean}\n{long}", reason=clean * 3), NO_COLOR="1")
@@ -146,8 +146,8 @@ def test_a_real_terminal_never_sees_raw_foreign_text(terminal):
     assert sum(line.startswith("May it run?") for line in lines) == 1
 
 
-def test_text_typed_before_the_question_does_not_answer_it(terminal):
-    """A yes that was meant for another program approves nothing."""
+def test_text_typed_before_the_question_is_not_an_answer(terminal):
+    """A yes that was meant for another program approves no call."""
     screen = terminal(request(), request())
     screen.until("[e]dit: ")
     screen.type("n\n\ny\ny\ny\n")
@@ -185,7 +185,7 @@ def on_screen(mine):
 
 
 def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
-    """By what they take on the screen: a wide letter takes two cells, a tab up to eight."""
+    """Their width on the screen counts. A wide letter takes two cells, and a tab up to eight."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     mine, name = pair
@@ -245,7 +245,7 @@ class Gone(io.StringIO):
 
 
 @pytest.mark.parametrize("options", [{"input": Gone()}, {"output": Gone()}], ids=["input", "output"])
-def test_a_terminal_that_is_gone_denies(options):
+def test_a_terminal_that_is_closed_denies_the_request(options):
     """No person has seen the request, or no person can answer it."""
     decision = TerminalPrompt(**{"input": io.StringIO("y\n"), "output": io.StringIO(), **options}, by="ada").ask(
         request()
@@ -260,8 +260,8 @@ def test_an_answer_that_is_not_text_denies_the_request():
     assert not decision.approved
 
 
-def test_the_standard_streams_stand_in_for_a_terminal(tmp_path, monkeypatch, capsys):
-    """Where there is none; and where there are none either, the answer is no."""
+def test_the_standard_streams_replace_a_missing_terminal(tmp_path, monkeypatch, capsys):
+    """Without these streams, too, the answer is no."""
     prompt = TerminalPrompt(terminal=str(tmp_path / "none"), by="ada")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert prompt.ask(request()) == Decision.approve(by="ada")
@@ -280,8 +280,8 @@ def test_a_user_without_a_name_is_the_terminal(monkeypatch):
     assert TerminalPrompt(input=io.StringIO("y\n"), output=io.StringIO()).ask(request()).by == "the terminal"
 
 
-def test_the_prompt_uses_the_standard_streams_if_there_is_no_terminal(tmp_path):
-    """A process with no terminal at all, whose input ends."""
+def test_the_prompt_uses_the_standard_streams_without_a_terminal(tmp_path):
+    """The process has no terminal, and its input ends."""
     (tmp_path / "requests").write_text(json.dumps([request().to_json()] * 2))
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(ASKING), str(tmp_path / "requests")],
@@ -295,7 +295,7 @@ def test_the_prompt_uses_the_standard_streams_if_there_is_no_terminal(tmp_path):
     assert ended.stdout.count('[false, "no answer came",') == 1
 
 
-def test_the_answer_is_no_if_there_are_no_streams(tmp_path):
+def test_the_answer_is_no_without_streams(tmp_path):
     """A service has no person to ask."""
     script = "import sys; sys.stdin = sys.stdout = None\n" + textwrap.dedent(ASKING).replace(
         "print(", "sys.stderr.write("
@@ -320,7 +320,7 @@ def test_the_answer_is_no_if_there_are_no_streams(tmp_path):
         (Decision.deny("no"), Decision.deny("no")),
     ],
 )
-def test_a_callback_answers(answer, decision):
+def test_a_callback_can_answer(answer, decision):
     """It may return a decision, a bool or None, at once or when awaited."""
     questions = []
 
@@ -339,8 +339,8 @@ async def await_value(awaitable):
 
 
 @pytest.mark.parametrize("answer", ["no", 1, 0, {}])
-def test_a_callback_that_answers_with_something_else_approves_nothing(answer):
-    """A text that says no is true to Python."""
+def test_an_invalid_answer_of_a_callback_approves_no_call(answer):
+    """Python treats a text that says no as true."""
     with pytest.raises(TypeError, match="the callback for `write` answered with"):
         Callback(lambda question: answer).ask(request())
 
@@ -350,8 +350,8 @@ def test_a_callback_that_is_not_a_function_is_refused():
         Callback("yes")
 
 
-def test_askers_say_whether_they_block():
-    """The dispatcher calls those in a thread."""
+def test_askers_state_whether_they_block():
+    """The dispatcher runs blocking askers in a thread."""
     assert TerminalPrompt.blocking
     assert not Callback(bool).blocking
     assert Callback(bool, blocking=True).blocking

@@ -60,8 +60,8 @@ KINDS = {
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", list(CALLS))
-async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session, name, mode):
-    """In plan mode a model looks around; in auto mode it works on files."""
+async def test_a_mode_allows_or_asks_or_denies_by_the_facts_of_a_tool(dispatcher, session, name, mode):
+    """In plan mode a model only reads. In auto mode it also works on files."""
     assert (await dispatcher(mode).call(name, CALLS[name], session=session)).kind == KINDS[name][mode]
 
 
@@ -110,28 +110,28 @@ async def test_a_check_that_asks_also_asks_in_a_sandbox(dispatcher, sandbox):
 @pytest.mark.parametrize(
     ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
-async def test_an_allow_rule_does_not_lift_the_question_if_there_is_no_sandbox(dispatcher, mode, kind):
+async def test_an_allow_rule_does_not_lift_the_question_without_a_sandbox(dispatcher, mode, kind):
     """The user did not choose to run commands without a sandbox."""
     result = await dispatcher(mode, ["allow bash(echo:*)"], sandbox="limits").call("bash", {"command": "echo hi"})
     assert result.kind == kind
 
 
 @pytest.mark.parametrize("sandbox", ["none", *REAL])
-async def test_a_rule_lets_a_command_run_unasked(dispatcher, sandbox):
-    """In a sandbox, or where the application wanted none."""
+async def test_a_rule_lets_a_command_run_without_a_question(dispatcher, sandbox):
+    """The command runs in a sandbox, or the application wanted none."""
     allowed = dispatcher("deny_unlisted", ["allow bash(echo:*)"], sandbox=sandbox)
     assert (await allowed.call("bash", {"command": "echo hi"})).text == "hi"
     assert (await allowed.call("bash", {"command": "echo hi > notes.txt"})).kind == "denied"
 
 
-async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher, root):
-    """With what that does not keep it from."""
+async def test_a_person_is_shown_the_command_and_its_sandbox(dispatcher, root):
+    """The preview says what the sandbox does not contain."""
     waiting = await dispatcher("default").call("bash", {"command": "make all"})
     assert waiting.request.preview.startswith(f"$ make all\nin {root}\nsandbox: none, network on\n")
     assert "- not contained: it may do what the user may, on the network too" in waiting.request.preview
 
 
-async def test_output_of_an_approved_command_is_reported_before_it_has_ended(dispatcher, root, session):
+async def test_output_of_an_approved_command_is_reported_before_its_end(dispatcher, root, session):
     os.mkfifo(root / "gate")
     early_came, messages = asyncio.Event(), []
 
@@ -169,7 +169,7 @@ async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispat
     ids=["write", "edit"],
 )
 async def test_a_change_waits_with_its_difference(dispatcher, root, session, call, minus, plus):
-    """What was shown is what is written."""
+    """The shown difference is the one that is written."""
     by, path = dispatcher("default"), root / call[1]["path"]
     waiting = await by.call(*call, session=session)
     lines = waiting.request.preview.splitlines()
@@ -193,8 +193,8 @@ async def test_a_denied_change_is_not_made(dispatcher, root):
 
 
 @pytest.mark.parametrize("call", [write_call("src/app.py", "pass\n"), edit_call()], ids=["write", "edit"])
-async def test_a_file_that_changed_meanwhile_is_asked_for_again(dispatcher, root, call):
-    """With the difference as it is then; the first answer counts for nothing any more."""
+async def test_an_edit_of_a_file_that_changed_is_asked_about_again(dispatcher, root, call):
+    """The new request has the new difference, and the first answer does not count any more."""
     by = dispatcher("default")
     waiting = await by.call(*call)
     (root / "src" / "app.py").write_text(APP + "# new\n")
@@ -210,8 +210,8 @@ async def test_a_file_that_changed_meanwhile_is_asked_for_again(dispatcher, root
     assert (root / "src" / "app.py").read_text() != APP + "# new\n"
 
 
-async def test_a_file_that_appeared_meanwhile_is_asked_for_again(dispatcher, root):
-    """Who agreed to a new file did not agree to replace one."""
+async def test_a_write_to_a_file_that_appeared_is_asked_about_again(dispatcher, root):
+    """An approval of a new file is not one of a replacement."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("new.txt", "mine\n"))
     (root / "new.txt").write_text("theirs\n")
@@ -221,8 +221,8 @@ async def test_a_file_that_appeared_meanwhile_is_asked_for_again(dispatcher, roo
     assert (root / "new.txt").read_text() == "theirs\n"
 
 
-async def test_a_path_that_leads_out_meanwhile_is_refused(dispatcher, root, tmp_path):
-    """An approval does not hold for where a link leads that was put there later."""
+async def test_a_path_that_leads_out_after_the_approval_is_refused(dispatcher, root, tmp_path):
+    """Somebody may have put a link there."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("src/out.txt", "mine\n"))
     (root / "src" / "out.txt").symlink_to(tmp_path / "outside.txt")
@@ -231,7 +231,7 @@ async def test_a_path_that_leads_out_meanwhile_is_refused(dispatcher, root, tmp_
 
 
 async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, session):
-    """Not for another tool, and not elsewhere."""
+    """It does not hold for another tool, and not elsewhere."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("src/a.py", "a\n"), session=session)
     grant = next(offer for offer in waiting.request.grants if offer.scope == "folder")
@@ -269,8 +269,8 @@ async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, sessio
         ("web_fetch", "http://[::ffff:127.0.0.1]/", "deny"),
     ],
 )
-async def test_rules_are_about_what_a_call_touches(dispatcher, root, name, value, word):
-    """Paths after resolution, every simple command, addresses part by part; checks come first."""
+async def test_rules_are_about_the_targets_of_a_call(dispatcher, root, name, value, word):
+    """A target is a resolved path, a simple command, or an address part by part. Checks come first."""
     (root / "else").mkdir()
     (root / "src" / "out").symlink_to(root / "else")
     further = {"write": {"content": "x"}, "edit": edit_call()[1]}
@@ -292,7 +292,7 @@ async def test_a_file_that_a_rule_allows_is_written_without_a_question(dispatche
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_denied_command_never_runs(dispatcher, root, mode):
-    """Not in bypass, and not with other commands around it."""
+    """This holds in bypass mode, and with other commands around it."""
     by = dispatcher(mode, ["deny bash(touch:*)", "allow bash"])
     assert (await by.call("bash", {"command": "echo hi; touch here"})).kind == "denied"
     assert not (root / "here").exists()
@@ -323,7 +323,7 @@ async def test_only_an_address_that_a_rule_names_is_fetched(root):
 
 
 async def test_an_edit_of_a_file_that_another_program_changed_is_refused(dispatcher, root, session):
-    """Until it was read again; another conversation is not held to what this one read."""
+    """It is allowed after the file was read again. Another conversation is not affected."""
     by = dispatcher("auto")
     await by.call("read", {"path": "src/app.py"}, session=session)
     (root / "src" / "app.py").write_text(APP + "# theirs\n")
@@ -346,7 +346,7 @@ async def test_a_command_that_changes_a_file_counts_as_another_program(dispatche
 
 
 async def test_edits_follow_each_other_without_reading_again(dispatcher, root, session):
-    """What a conversation wrote itself it has seen."""
+    """A conversation knows the text that it wrote itself."""
     by = dispatcher("auto")
     await by.call("read", {"path": "src/app.py"}, session=session)
     for old, new in (("1", "2"), ("2", "3"), ("3", "4")):
@@ -370,7 +370,7 @@ class Together:
 
 
 async def test_reads_of_one_batch_run_together(dispatcher):
-    """And come back in the order they were asked for."""
+    """The results come in the order of the calls."""
     calls = [
         ("read", {"path": "notes.txt"}),
         ("glob", {"pattern": "src/*"}),
@@ -415,7 +415,7 @@ async def test_only_reads_go_on_after_a_change_that_waits(dispatcher, root):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_a_long_result_is_cut_and_says_so(dispatcher, root, name, arguments):
+async def test_a_long_result_is_cut_with_a_note(dispatcher, root, name, arguments):
     """The application's limit holds for every tool."""
     (root / "long.txt").write_text("a long line\n" * 2000)
     result = await dispatcher("bypass", max_chars=600).call(name, arguments)

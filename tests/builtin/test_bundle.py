@@ -120,7 +120,7 @@ def test_commands_ask_in_a_weak_sandbox_that_was_not_chosen(tmp_path, name, appr
 
 @pytest.mark.parametrize("network", [False, True])
 def test_the_sandbox_that_was_chosen_is_reported(tmp_path, network):
-    """Its name, and whether it keeps commands from the network, is on the tool."""
+    """The tool has its name, and says whether it keeps commands from the network."""
     best = best_sandbox(Workspace(tmp_path), network=network)
     sandbox = builtin_catalog(tmp_path, network=network)["bash"].facts.metadata["sandbox"]
     assert sandbox == {"name": best.name, "network": best.network, "contained": best.contained}
@@ -158,8 +158,7 @@ def test_all_definitions_together_are_small(catalog):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_description_names_the_limits(catalog, name):
-    """What a tool does not do is said before it is tried."""
+def test_a_description_names_the_limits_of_its_tool(catalog, name):
     assert [words for words in LIMITS[name] if words not in collect_text(catalog[name])] == []
 
 
@@ -181,8 +180,8 @@ def test_a_tool_can_be_found_by_other_words(catalog, name):
 # A catalog of one's own.
 
 
-def test_importing_registers_nothing():
-    """The catalog that everyone shares stays as it was, and nothing third-party is loaded."""
+def test_importing_the_package_registers_no_tool():
+    """The default catalog is unchanged, and no third-party module is loaded."""
     code = (
         "import sys, toolkit.builtin as builtin\n"
         "from toolkit import default_catalog\n"
@@ -235,7 +234,7 @@ async def test_options_reach_the_tools(tmp_path, session):
 @pytest.mark.parametrize("how", ["absolute", "relative", "link"])
 @pytest.mark.parametrize("checked", [True, False], ids=["with the check", "by the workspace alone"])
 async def test_two_workspaces_do_not_see_each_others_files(tmp_path, session, name, how, checked):
-    """Neither by an absolute path, nor by `..`, nor by a link, with the dispatcher's check or without."""
+    """An absolute path, `..` and a link all fail, with the check of the dispatcher and without."""
     for side in ("ours", "theirs"):
         (tmp_path / side).mkdir()
         (tmp_path / side / "note.txt").write_text(f"this is {side}")
@@ -255,7 +254,7 @@ async def test_two_workspaces_do_not_see_each_others_files(tmp_path, session, na
 
 
 async def test_two_workspaces_of_one_conversation_have_a_shell_each(tmp_path, session):
-    """Where a command of one ended is nothing to the other, and neither are its jobs."""
+    """The working folder and the jobs of one do not affect the other."""
     dispatchers = {}
     for side in ("ours", "theirs"):
         (tmp_path / side / "sub").mkdir(parents=True)
@@ -273,7 +272,7 @@ async def test_two_workspaces_of_one_conversation_have_a_shell_each(tmp_path, se
 
 
 def test_tools_can_be_left_out(catalog):
-    """By name, or in a view by what they state."""
+    """A tool is removed by its name, or a view filters by the facts."""
     assert catalog.filtered(lambda tool: tool.facts.read_only).names() == [
         "read",
         "glob",
@@ -302,8 +301,8 @@ async def test_tools_can_be_added(tmp_path, catalog):
     assert (await Dispatcher(merged).call("today")).text == "Sunday"
 
 
-async def test_a_prefix_changes_the_name_and_nothing_else(tmp_path, catalog):
-    """The tool works, and a rule that denies it by its old name still does."""
+async def test_a_prefix_changes_only_the_name_of_a_tool(tmp_path, catalog):
+    """The tool works, and a rule that denies it by its old name still holds."""
     (tmp_path / "note.txt").write_text("hello\n")
     dispatcher = Dispatcher(
         catalog.prefixed("fs_"),

@@ -89,8 +89,8 @@ def test_the_end_can_be_read_directly():
     assert read(session, handle, offset=-12).startswith("9 of the log\n(characters 19,877 to 19,889 of 19,889")
 
 
-def test_it_is_read_through_a_dispatcher():
-    """As any other tool; wrong arguments say what would be right."""
+def test_read_output_runs_through_a_dispatcher():
+    """Wrong arguments have an error with the right range."""
     session, handle = keep_output(LOG)
     dispatcher = Dispatcher(Catalog(read_output_for()))
     assert dispatcher.call_sync("read_output", {"handle": handle}, session=session).text.startswith(
@@ -106,8 +106,8 @@ def test_it_is_read_through_a_dispatcher():
     assert beyond.error.message == "offset: expected less than 19889, got 1000000000; 19,889 characters are there"
 
 
-def test_it_states_what_it_does():
-    """It only reads, so it runs in every mode."""
+def test_read_output_is_read_only():
+    """So it runs in every mode."""
     facts = read_output_for().facts
     assert (facts.read_only, facts.concurrency_safe, facts.defer, read_output_for(defer=True).facts.defer) == (
         True,
@@ -117,8 +117,8 @@ def test_it_states_what_it_does():
     )
 
 
-def test_an_output_that_was_not_kept_whole_says_so(monkeypatch):
-    """The end of what was kept is not the end of the output."""
+def test_the_result_says_that_an_output_was_not_kept_whole(monkeypatch):
+    """The end of the kept text is not the end of the output."""
     monkeypatch.setattr(output_memory, "_max_session_bytes", 1000)
     session, handle = keep_output("a" * 5000, max_chars=5000)
     assert read(session, handle).endswith("(characters 0 to 900 of 5,000 of `t`; the rest was too large to be kept)")
@@ -140,8 +140,8 @@ def test_lines_that_match_come_with_their_offset():
 
 @given(st.integers(0, 4000), st.integers(0, 4000))
 @settings(max_examples=limit_examples(30))
-def test_a_match_is_found_wherever_it_is(length, place):
-    """Also in one line of thousands of characters, and across the edges of the pieces that it is searched in."""
+def test_a_match_is_found_at_any_place(length, place):
+    """It may be in a line of thousands of characters, and across the edges of the pieces that are searched."""
     text = ("ab c" * 1000)[:length]
     text = f"{text[:place]}NEEDLE{text[place:]}"
     session, handle = keep_output(text)
@@ -179,8 +179,8 @@ def test_grep_takes_a_handle(grep):
     )
 
 
-def test_grep_refuses_what_means_nothing_for_an_output(grep):
-    """An option is not dropped silently."""
+def test_grep_refuses_an_option_that_does_not_apply_to_an_output(grep):
+    """The option is not dropped silently."""
     session, handle = keep_output(LOG)
     arguments = {"pattern": "x", "path": handle, "glob": "*.py", "context_lines": 2}
     result = grep.call_sync("grep", arguments, session=session)

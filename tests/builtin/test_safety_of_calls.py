@@ -47,8 +47,8 @@ async def test_protected_files_are_refused_in_every_mode(dispatcher, root, name,
 
 
 @CHECKED
-async def test_a_search_passes_secrets_over_and_says_so(dispatcher, without):
-    """Their names may be known, their content not."""
+async def test_a_search_skips_secrets_and_names_them(dispatcher, without):
+    """Their names may be known, and their content may not."""
     by = dispatcher("plan", without=without)
     matches = await by.call("grep", {"pattern": "hunter2", "ignored": True})
     assert matches.kind == "ok"
@@ -135,8 +135,8 @@ async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root,
     pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
 )
 @pytest.mark.long
-async def test_no_path_leads_out(dispatcher, root, tmp_path, pieces, without):
-    """However names, links and `..` are put together, what is outside is neither read nor changed."""
+async def test_no_path_leads_outside(dispatcher, root, tmp_path, pieces, without):
+    """For any combination of names, links and `..`, a file outside is not read and not changed."""
     for name, target in {"src/up": "..", "src/out": "../../outside.txt", "src/in": "../notes.txt"}.items():
         if not (root / name).is_symlink():
             (root / name).symlink_to(target)

@@ -81,8 +81,8 @@ async def test_a_tool_that_the_model_has_already_is_named_without_its_schema(cat
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
-def test_its_definition_costs_little(catalog, provider):
-    """At most 110 tokens by our estimate, in each request."""
+def test_the_definition_of_tool_search_is_small(catalog, provider):
+    """It has at most 110 tokens by our estimate, and is sent with each request."""
     (definition,) = catalog.filtered(lambda tool: tool.name == "tool_search").definitions(provider)
     assert estimate_tokens(len(json.dumps(definition, separators=(",", ":")))) <= 110
 
@@ -198,8 +198,8 @@ async def test_a_tool_that_the_session_could_never_run_is_not_found(catalog, que
     assert "wipe_mailbox" not in session.loaded
 
 
-async def test_plan_mode_finds_only_what_reads(catalog):
-    """What plan mode denies is not offered."""
+async def test_a_search_in_plan_mode_finds_only_read_only_tools(catalog):
+    """Plan mode would deny the others."""
     answer = await search_tools(Dispatcher(catalog, permissions=Permissions("plan")), "email file", Session())
     assert [entry["name"] for entry in answer["tools"]] == ["read"]
 
@@ -261,7 +261,7 @@ async def test_a_call_without_a_session_gets_the_schema_every_time(catalog):
 
 
 async def test_a_forbidden_tool_does_not_show_its_schema(catalog):
-    """What could never run is not introduced."""
+    """It could never run."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("plan"))
     session = Session()
     assert "JSON Schema" not in (await dispatcher.call("send_email", {}, session=session)).text

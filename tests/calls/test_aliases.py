@@ -63,8 +63,8 @@ async def test_the_alias_that_was_used_is_in_the_result(catalog, name, tool, ali
     assert ("alias" in result.to_json()) is (alias is not None)
 
 
-async def test_the_result_of_a_call_by_an_alias_is_as_any_other(catalog):
-    """Its value, and the text of the value, are the same."""
+async def test_the_result_of_a_call_by_an_alias_is_the_same_as_by_the_name(catalog):
+    """Its value and text are the same."""
     by_name, by_alias = await Dispatcher(catalog).call("disk.size"), await Dispatcher(catalog).call("du")
     assert (by_alias.value, by_alias.text, by_alias.kind) == (by_name.value, by_name.text, by_name.kind)
 

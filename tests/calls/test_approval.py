@@ -25,8 +25,8 @@ pytestmark = pytest.mark.anyio
 # What a person is asked.
 
 
-async def test_a_request_says_what_would_run_for_whom_and_why(office):
-    """Everything a person needs to answer, and everything an answer is held against."""
+async def test_a_request_has_the_call_the_principal_and_the_reason(office):
+    """A person needs all of them, and an answer is checked against them."""
     approvals = Approvals(clock=lambda: 1000.0, expires_seconds=60)
     session = Session(id="s1")
     result = await office.dispatcher(approvals=approvals).call(
@@ -65,7 +65,7 @@ async def test_ids_are_128_random_bits(office):
     ],
     ids=["whole", "another order", "a default", "text", "repaired"],
 )
-async def test_the_same_call_has_the_same_digest_however_it_was_written(office, arguments):
+async def test_the_same_call_has_the_same_digest_in_any_form(office, arguments):
     """Canonical arguments are decoded, with defaults, in one order."""
     dispatcher = office.dispatcher()
     first, second = [
@@ -106,7 +106,7 @@ async def test_repairs_are_shown_and_come_back_with_the_result(office):
 
 
 async def test_secrets_are_masked_for_people_and_kept_for_the_tool(office):
-    """In the request and in the store's copy of it; what runs is the true value."""
+    """They are masked in the request and in the copy of the store. The tool gets the true value."""
     approvals = Approvals()
     dispatcher = office.dispatcher(approvals=approvals)
     result = await dispatcher.call("wipe", {"target": "a hunter2 b", "key": "hunter2"})
@@ -203,8 +203,8 @@ async def test_a_call_is_denied_if_no_person_can_answer(office):
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-async def test_a_failing_asker_leaves_nothing_to_be_approved_later(office, sealed):
-    """The model was told that the call failed, so a later answer must not let it run."""
+async def test_a_failing_asker_leaves_no_request_for_a_later_approval(office, sealed):
+    """The model has read that the call failed, so a later answer must not let it run."""
     requests = []
 
     def ask(request):
@@ -218,7 +218,7 @@ async def test_a_failing_asker_leaves_nothing_to_be_approved_later(office, seale
 
 
 async def test_a_request_that_cannot_be_withdrawn_is_logged(office, caplog):
-    """What went wrong first is what the result says."""
+    """The result has the first error."""
 
     class Stuck(MemoryApprovals):
         def settle(self, *args, **options):
@@ -233,7 +233,7 @@ async def test_a_request_that_cannot_be_withdrawn_is_logged(office, caplog):
 
 @pytest.mark.parametrize(("typed", "kind"), [("y\n", "ok"), ("n\n", "denied"), ("", "denied")])
 async def test_person_at_a_terminal_decides(office, typed, kind):
-    """They see the arguments first; no answer is a no."""
+    """The person sees the arguments first, and no answer is a no."""
     output = io.StringIO()
     prompt = TerminalPrompt(input=io.StringIO(typed), output=output, colour=False, by="ada")
     result = await office.dispatcher(approvals=Approvals(ask=prompt)).call("burn", {"target": "the-barn"})
@@ -242,7 +242,7 @@ async def test_person_at_a_terminal_decides(office, typed, kind):
 
 
 async def test_call_cancelled_during_its_question_cannot_be_approved_later(office):
-    """Its request is closed, and the cancellation passes."""
+    """Its request is closed, and the cancellation is raised."""
     started = asyncio.Event()
 
     async def ask(request):
@@ -269,8 +269,8 @@ async def test_call_that_times_out_during_its_question_does_not_run(office):
     assert (result.kind, office.ran, approvals.store.pending()) == ("timeout", [], [])
 
 
-async def test_a_store_that_cannot_keep_a_request_lets_nothing_run(office):
-    """No request, no approval, no call."""
+async def test_a_store_that_cannot_keep_a_request_lets_no_call_run(office):
+    """Without a request, no approval is possible."""
     approvals = Approvals(MemoryApprovals(size=1))
     dispatcher = office.dispatcher(approvals=approvals)
     assert (await dispatcher.call("burn", {"target": "a"})).kind == "waiting"

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_sync_tool_runs_off_the_loop_with_context_variables(catalog):
-    """In a thread of ours, with the caller's context; `thread=False` keeps it on the loop."""
+    """It runs in a thread of the dispatcher with the context of the caller. `thread=False` keeps it on the loop."""
     user = contextvars.ContextVar("user", default="no user")
     user.set("ada")
 
@@ -48,7 +48,7 @@ async def test_a_sync_function_may_return_an_awaitable(catalog, thread):
         assert (await dispatcher.call("now")).value == 5
 
 
-async def test_a_wrapper_counts_for_what_it_is_not_for_what_it_wraps(catalog):
+async def test_the_style_of_a_wrapper_counts_and_not_that_of_the_wrapped_function(catalog):
     """A sync wrapper of an async function may return a plain value."""
 
     async def original(n: int) -> int:
@@ -87,7 +87,7 @@ async def test_a_cap_bounds_the_threads(catalog, release):
 
 @pytest.mark.parametrize("style", ["sync", "loop", "async"])
 async def test_a_stream_is_reported_and_collected(catalog, style):
-    """Each yield is progress, in order; all of them are the value."""
+    """Each value is progress, in order, and the list of all is the value of the call."""
     reports = []
 
     def count(n: int) -> Iterator[int]:
@@ -109,8 +109,7 @@ async def test_a_stream_is_reported_and_collected(catalog, style):
 @pytest.mark.parametrize("style", ["sync", "async"])
 @pytest.mark.parametrize("end", ["exception", "timeout", "cancel"])
 @pytest.mark.long
-async def test_a_stream_is_closed_however_it_ends(catalog, style, end, release):
-    """Closing the call closes the generator."""
+async def test_a_stream_is_closed_for_every_end_of_its_call(catalog, style, end, release):
     closed, started = threading.Event(), threading.Event()
 
     @catalog.tool(name="stream", destructive=True)

@@ -105,7 +105,7 @@ async def test_inject_takes_the_nearest_resource(catalog):
     assert (await Dispatcher(provided).call("which", resources={str: "call"})).text == "call"
 
 
-async def test_resources_are_made_for_each_attempt_and_closed_after_it(catalog):
+async def test_resources_are_made_for_each_attempt_and_closed_afterwards(catalog):
     """This holds also for an attempt that fails. No resource is made before the verdict."""
     events = []
 
@@ -131,7 +131,7 @@ async def test_resources_are_made_for_each_attempt_and_closed_after_it(catalog):
 
 @pytest.mark.parametrize(("when", "attempts"), [("before", 3), ("after", 1)])
 async def test_a_resource_that_fails_is_not_mistaken_for_the_tool(catalog, when, attempts):
-    """Before the function began nothing can have happened; after it came back, something has."""
+    """A failure before the function means that the call has not happened, and one after it means that it has."""
     ran = []
 
     def connect() -> Iterator[str]:
@@ -164,7 +164,7 @@ async def test_a_resource_missing_at_the_call_is_an_internal_error(catalog):
 
 
 async def test_a_resource_may_not_swallow_a_failure(catalog):
-    """What it hides would look like a result."""
+    """The result would look like a success."""
 
     class Swallows:
         def __enter__(self):
@@ -181,8 +181,8 @@ async def test_a_resource_may_not_swallow_a_failure(catalog):
     assert (await Dispatcher(catalog, resources={str: Swallows}).call("use")).kind == "failed"
 
 
-async def test_a_tool_added_later_is_looked_at_too(catalog):
-    """A missing resource is reported when the tool is added, until the dispatcher is closed."""
+async def test_a_tool_that_is_added_later_is_checked_for_resources(catalog):
+    """A missing resource is reported at once, until the dispatcher is closed."""
     dispatcher = Dispatcher(catalog)
 
     async def use(connection: Inject[str]) -> str:

@@ -39,7 +39,7 @@ async def test_an_async_tool_is_cancelled_and_cleans_up(catalog, facts, attempts
     assert ("may or may not have happened" in result.text) == (not facts.get("read_only"))
 
 
-async def test_a_cleanup_that_never_ends_is_not_awaited_for_ever(catalog, caplog):
+async def test_a_cleanup_that_never_ends_is_abandoned(catalog, caplog):
     """The task is reported, counted, and not started again beside itself."""
     stubborn = asyncio.Event()
 
@@ -63,9 +63,7 @@ async def test_a_cleanup_that_never_ends_is_not_awaited_for_ever(catalog, caplog
     assert (await dispatcher.call("hang")).text == "done"
 
 
-async def test_a_tool_that_finishes_while_it_is_stopped_has_finished(catalog):
-    """Its value is known, so it is the result."""
-
+async def test_the_value_of_a_tool_that_finishes_while_stopping_is_the_result(catalog):
     @catalog.tool(timeout_seconds=SOON)
     async def close() -> str:
         """Finish at the last moment."""

@@ -152,8 +152,8 @@ async def test_the_audit_log_has_every_end_of_a_call(bank, options, tool, argume
     assert (bank.events(), bank.lines()[-1]["kind"]) == (events, kind)
 
 
-async def test_an_edit_is_written_down_as_it_runs(bank):
-    """The intent has the person's arguments."""
+async def test_an_edit_is_recorded_in_the_audit_log(bank):
+    """The intent has the arguments of the person."""
     dispatcher = bank.dispatcher()
     request = (await dispatcher.call("pay", {"amount": 3})).request
     await dispatcher.resume(request.id, Decision.approve(arguments={"amount": 1}))
@@ -271,7 +271,7 @@ async def test_an_answer_that_cannot_be_written_down_is_not_used(bank, tmp_path,
 
 
 async def test_an_approved_call_whose_intent_cannot_be_written_does_not_run(bank, tmp_path):
-    """Its approval is used up, and the store says what came of it."""
+    """Its approval is used up, and the store has the outcome."""
     approvals = Approvals()
     request = (await bank.dispatcher(approvals=approvals).call("pay", {"amount": 1})).request
     full = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "intent"), approvals=approvals)
@@ -299,8 +299,8 @@ async def test_a_result_is_kept_and_the_gap_is_logged_if_the_outcome_cannot_be_w
     assert "missing in the audit log" in caplog.text
 
 
-def test_a_log_that_cannot_be_written_is_known_when_it_is_made():
-    """A device that is always full is no log."""
+def test_a_log_that_cannot_be_written_is_refused_at_construction():
+    """A device that is always full cannot be a log."""
     with pytest.raises(AuditError, match="cannot be written"):
         AuditLog("/dev/full")
 
@@ -325,8 +325,8 @@ async def test_the_audit_log_has_a_line_for_a_refused_answer(tmp_path):
     assert (line["request"], line["by"], line["why"]) == (request.id, "eve", "principal")
 
 
-async def test_a_refused_answer_is_refused_even_if_it_cannot_be_written(tmp_path, caplog):
-    """The one who answered is told all the same."""
+async def test_a_refused_answer_is_refused_even_if_the_log_cannot_be_written(tmp_path, caplog):
+    """The person who answered gets the error."""
     bank = Bank(tmp_path)
     dispatcher = Dispatcher(bank.catalog, audit=bank.log, permissions=Permissions())
     bank.log.close()

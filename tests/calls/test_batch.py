@@ -89,7 +89,7 @@ async def test_safe_neighbours_run_together(catalog, style):
 
 
 async def test_unsafe_calls_run_alone_and_in_order(catalog):
-    """They do not run beside each other or beside safe calls."""
+    """They run beside no other call."""
     company = Company()
 
     @catalog.tool
@@ -172,7 +172,7 @@ async def test_a_failure_loses_no_sibling(catalog):
 
 
 async def test_ids_are_kept_and_missing_ones_are_new(catalog):
-    """Two calls of one id are both answered; an id of ours is never one that was given."""
+    """Two calls with one id both get a result. A new id is never equal to a given one."""
 
     @catalog.tool(read_only=True)
     async def echo(n: int) -> int:
@@ -268,8 +268,8 @@ async def test_held_back_and_skipped_calls_are_shown_to_the_hooks(catalog):
     ]
 
 
-async def test_halt_skips_what_has_not_started(catalog):
-    """In every group after it; what ran before keeps its result."""
+async def test_a_halt_skips_all_calls_that_have_not_started(catalog):
+    """Calls in every later group are skipped. Earlier calls keep their results."""
     ran = []
 
     class Stop:
@@ -293,7 +293,7 @@ async def test_halt_skips_what_has_not_started(catalog):
 
 @pytest.mark.parametrize("concurrency_safe", [True, False])
 async def test_cancelling_the_batch_cancels_and_awaits_every_child(catalog, concurrency_safe):
-    """Each may clean up, once; nothing else is started, also if a tool swallows the cancellation."""
+    """Each may clean up once. No further call starts, also if a tool swallows the cancellation."""
     started, cleaned, ran, tasks = asyncio.Event(), [], [], asyncio.all_tasks()
 
     @catalog.tool(concurrency_safe=concurrency_safe)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_tool_that_is_called_by_many_spellings_has_few_plans():
-    """Where dots are forbidden `a.b` is `a--b`, and a model may mix both in one name."""
+    """Some providers forbid dots and call `a.b` by `a--b`, and a model may mix both in one name."""
     catalog = Catalog()
 
     @catalog.tool(name="a.b.c.d.e.f.g.h.i", read_only=True)
@@ -78,8 +78,8 @@ async def test_lost_outcomes_are_remembered_up_to_a_bound():
     dispatcher.close()
 
 
-async def test_a_lost_outcome_is_forgotten_after_it_was_reported():
-    """The next answer is told once that the outcome is unknown. After that the request is over."""
+async def test_a_lost_outcome_is_forgotten_after_its_report():
+    """The next answer hears once that the outcome is unknown. After that the request is over."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)

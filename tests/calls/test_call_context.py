@@ -38,8 +38,8 @@ async def test_a_tool_sees_its_call():
     assert not context.cancelled
 
 
-def test_a_report_says_which_call_it_is_about():
-    """The name is the tool's own, for every alias."""
+def test_a_report_names_its_call():
+    """The name is that of the tool, for every alias."""
     events = []
     context = Context(facts=Facts(), call=ToolCall("cat", id="c1"), on_progress=events.append)
     context.report(1, 2, "half")
@@ -75,8 +75,8 @@ def test_a_context_can_be_made_for_a_test():
     ],
     ids=str,
 )
-def test_a_secret_is_one_wherever_it_is_marked(hint):
-    """A parameter that holds one is hidden as a whole; models see an ordinary schema."""
+def test_a_secret_is_hidden_for_any_place_of_its_marker(hint):
+    """A parameter that holds one is hidden as a whole. Models see an ordinary schema."""
     assert is_secret(hint)
 
     def login(key, user: str) -> None:

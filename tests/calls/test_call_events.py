@@ -158,7 +158,7 @@ def run_calls(dispatcher: Dispatcher, calls: list[ToolCall], entrance: str) -> l
 )
 @settings(deadline=None)
 def test_a_batch_that_is_cancelled_has_as_many_ends_as_starts(names, way, turns):
-    """At every await, that of a listener too."""
+    """It may be cancelled at every await, including that of a listener."""
     recorder = RECORDERS[way]()
 
     async def main() -> None:
@@ -190,7 +190,7 @@ async def test_a_plain_call_causes_its_events_in_order():
 
 
 async def test_a_listener_cannot_change_the_arguments():
-    """It gets a copy, as every hook does."""
+    """It gets a copy, like every hook."""
 
     class Meddler:
         def on_event(self, event: Any) -> None:
@@ -240,7 +240,7 @@ async def test_attempts_are_counted_on_after_a_person_has_answered():
     assert [(event.number, str(event.error)) for event in recorder.of(CallRetried)] == [(2, "None"), (3, "later")]
 
 
-async def test_a_denied_call_says_what_decided():
+async def test_the_event_of_a_denied_call_names_the_deciding_rule():
     recorder = Recorder()
     dispatcher = make_dispatcher(recorder, permissions=Permissions("auto", rules=["deny act"]))
     result = await dispatcher.call("act", {"deed": "good"})
@@ -368,7 +368,7 @@ async def test_a_call_in_the_background_ends_with_its_job():
 
 @pytest.mark.parametrize("recorder_class", [Recorder, AsyncRecorder])
 async def test_a_call_whose_coroutine_is_closed_has_an_end(recorder_class):
-    """Nothing can be awaited then, so an async listener is told a little later."""
+    """No code can be awaited then, so an async listener is called a little later."""
     recorder = recorder_class()
     call = make_dispatcher(recorder).call("act", {"deed": "slow"}, id="c")
     while "attempt_started" not in recorder.names:
@@ -448,7 +448,7 @@ async def test_calls_inside_a_tool_cause_events():
 
 
 async def test_a_call_that_is_refused_under_trio_starts_and_ends():
-    """After-hooks may need asyncio, and an async listener is told in order too."""
+    """After-hooks may need asyncio. An async listener is called in order."""
     recorder, later = Recorder(), AsyncRecorder()
     await refuse_under_trio(ToolCall("act", {}, "c"), make_dispatcher(recorder, later).settings)
     await until(lambda: later.ends)

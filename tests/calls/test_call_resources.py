@@ -69,7 +69,7 @@ def dispatcher_for(function, recorder, **options):
 
 
 async def test_resources_are_closed_in_reverse_order(recorder):
-    """What came last may need what came first."""
+    """A later resource may need an earlier one."""
 
     async def use(first: Inject[One], second: Inject[Two]) -> str:
         recorder.log.append("run")
@@ -111,8 +111,8 @@ async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style)
 @pytest.mark.parametrize(
     "make", [lambda: contextlib.closing(sqlite3.connect(":memory:")), lambda: connect()], ids=["manager", "generator"]
 )
-async def test_a_connection_is_made_in_the_thread_that_uses_it(make):
-    """sqlite3 refuses a connection from another thread, to use it and to close it."""
+async def test_a_connection_is_made_in_the_thread_that_uses_the_connection(make):
+    """sqlite3 refuses to use or close a connection in another thread."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -134,7 +134,7 @@ def connect():
 
 
 async def test_async_resources_of_a_sync_tool_live_on_the_loop(recorder):
-    """They are entered and closed there; what is sync is closed before, in the tool's own thread."""
+    """They are entered and closed there. Sync resources are closed before, in the thread of the tool."""
     threads = []
 
     def use(second: Inject[Two], first: Inject[One]) -> str:
@@ -279,8 +279,8 @@ async def test_a_resource_that_fails_to_close_fails_the_attempt(kind):
 
 
 @pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
-async def test_the_tools_own_failure_is_not_hidden_by_a_failure_to_close(kind, caplog):
-    """It says more, and decides whether to try again; the other is logged."""
+async def test_the_failure_of_the_tool_is_not_hidden_by_a_failure_to_close(kind, caplog):
+    """It decides about a retry, and the other one is logged."""
     with pytest.raises(ValueError, match="no"):
         await attempt(kind(OSError("rollback")), ValueError("no"))
     assert "rollback" in caplog.text

@@ -41,7 +41,7 @@ async def test_a_permission_request_is_built_only_for_a_tool_that_asks():
 
 
 async def test_a_secret_stays_masked_after_a_hook_has_replaced_it():
-    """The arguments were sent as text, so only their decoded form tells what the secret is."""
+    """The arguments were sent as text, so only their decoded form shows the secret."""
     catalog = Catalog()
 
     @catalog.tool
@@ -61,8 +61,8 @@ async def test_a_secret_stays_masked_after_a_hook_has_replaced_it():
     assert "hunter22" not in result.text
 
 
-async def test_a_hook_sees_what_the_hook_before_it_wrote():
-    """The arguments are checked once, after all hooks."""
+async def test_a_hook_sees_the_arguments_of_the_previous_hook():
+    """They are checked once, after all hooks."""
     catalog, arguments = Catalog(), []
 
     @catalog.tool

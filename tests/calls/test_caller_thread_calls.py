@@ -165,7 +165,7 @@ def test_bugs_are_raised_with_the_frames_of_the_tool(catalog):
 
 
 def test_ctrl_c_in_the_tool_passes_on_after_the_other_calls_were_cancelled(catalog):
-    """It interrupts the tool itself, as it would interrupt any function; the dispatcher works afterwards."""
+    """It interrupts the tool like any function, and the dispatcher works afterwards."""
     cleaned, ready = [], threading.Event()
 
     @catalog.tool(read_only=True, thread="caller")
@@ -271,7 +271,7 @@ def test_an_approved_call_runs_in_the_thread_of_resume_sync(catalog):
 
 @pytest.mark.usefixtures("here")
 def test_a_call_that_is_approved_while_it_waits_runs_in_the_thread_of_its_caller(catalog):
-    """The asker has a thread of its own, and the caller's thread waits for it."""
+    """The asker has its own thread, and the thread of the caller waits for it."""
     threads = []
 
     class Asker:

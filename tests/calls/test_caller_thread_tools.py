@@ -59,7 +59,7 @@ def test_a_connection_of_the_caller_can_be_used_and_its_transaction_holds(catalo
 
 
 def test_a_thread_local_session_of_the_caller_is_seen(catalog):
-    """Each caller has its own, also when several call at once."""
+    """Each caller has its own session, also with several callers at once."""
     local, meeting = threading.local(), threading.Barrier(3, timeout=30)
 
     @catalog.tool(read_only=True, thread="caller")
@@ -116,8 +116,8 @@ def test_resources_are_made_and_closed_in_the_thread_of_the_caller(catalog):
     assert opened[0].threads == [threading.get_ident()] * 4
 
 
-def test_a_generator_is_drained_in_the_thread_of_the_caller(catalog):
-    """All of it: a cursor of a database may be behind it."""
+def test_a_generator_runs_in_the_thread_of_the_caller_to_its_end(catalog):
+    """It may read a cursor of a database."""
     progress = []
 
     @catalog.tool(read_only=True, thread="caller")

@@ -64,7 +64,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 async def test_a_question_shows_no_secret():
-    """What a `Secret` parameter and the rules of `redact=` hide is masked in the question, and the tool gets it all."""
+    """
+    A value that a `Secret` parameter or a rule of `redact=` hides is masked in the question, and the tool gets
+    it.
+    """
     asker = Asker("sk-live-42")
     dispatcher, answers = build(asker, "Use {token} or sk-live-77?", redact=[KEY_RULE])
     await dispatcher.call("ask", {"token": "hunter2hunter2"})
@@ -142,8 +145,8 @@ async def test_a_schema_that_cannot_be_used_is_refused_before_a_person_is_asked(
     assert (asker.requests, answers) == ([], [])
 
 
-async def test_a_schema_that_changes_while_the_person_answers_counts_as_it_was():
-    """The question has its own copy, so the answer is checked against what the person saw."""
+async def test_a_schema_that_changes_during_a_question_does_not_affect_it():
+    """The question has its own copy, so the answer is checked against the schema that the person saw."""
     schema: dict[str, Any] = {"type": "integer"}
 
     def answer(request: ApprovalRequest) -> Decision:

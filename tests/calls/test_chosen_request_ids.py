@@ -105,8 +105,8 @@ async def test_a_request_id_that_belongs_to_another_call_is_an_error_of_the_call
     assert (await shop.send("jam")).kind == "failed"
 
 
-async def test_the_id_of_another_call_is_raised_as_a_bug_if_bugs_are_raised():
-    """As every other mistake of a program is."""
+async def test_the_id_of_another_call_is_raised_with_raise_bugs():
+    """Every other mistake of a program is raised, too."""
     shop = Shop(Approvals())
     await shop.send()
     dispatcher = Dispatcher(
@@ -153,7 +153,7 @@ async def test_a_denial_stays_a_denial(shop):
 
 
 async def test_a_call_that_waits_for_an_answer_is_not_reported_as_run(shop):
-    """It was approved, and asks its user something."""
+    """It was approved, and asks its user a question."""
     question = await shop.dispatcher.resume((await shop.wrap()).request, Decision.approve())
     again = await shop.wrap()
     assert (again.kind, again.text, again.request.id) == ("waiting", question.text, question.request.id)
@@ -161,7 +161,7 @@ async def test_a_call_that_waits_for_an_answer_is_not_reported_as_run(shop):
 
 
 async def test_a_new_request_replaces_one_that_expired():
-    """Its id is taken, so the new one has an id of its own, and is one request again."""
+    """The old id is taken, so the new request has another one."""
     now = [1000.0]
     shop = Shop(Approvals(expires_seconds=10.0, clock=lambda: now[0]))
     await shop.send()
@@ -233,7 +233,7 @@ async def test_a_call_of_a_batch_may_have_a_request_id(shop):
     ],
 )
 async def test_an_id_that_cannot_be_used_is_refused(request_id, error, words):
-    """At once, because it is the program's own mistake."""
+    """It is a mistake of the program."""
     shop = Shop(Approvals())
     with pytest.raises(error, match=words):
         await shop.dispatcher.call("send", {"item": "tea"}, request_id=request_id)

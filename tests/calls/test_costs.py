@@ -47,8 +47,8 @@ def studio(cost: Any, **facts: Any) -> Catalog:
     [(0.05, 0.05), (1, 1.0), (Decimal("0.1"), 0.1), (0, 0.0), (by_count, 0.08), (by_count_async, 0.08)],
 )
 @pytest.mark.parametrize("mode", [None, "auto"])
-async def test_the_result_of_a_call_says_what_it_cost(cost, expected, mode):
-    """A number, or what a function says of the decoded arguments."""
+async def test_the_result_of_a_call_has_its_cost(cost, expected, mode):
+    """The fact is a number, or a function of the decoded arguments."""
     permissions = None if mode is None else Permissions(mode)
     result = await Dispatcher(studio(cost), permissions=permissions).call("paint", {"count": 2})
     assert (result.kind, result.cost) == ("ok", expected)
@@ -58,19 +58,19 @@ async def test_the_result_of_a_call_says_what_it_cost(cost, expected, mode):
 @pytest.mark.parametrize(
     ("rules", "arguments", "kind"), [(["deny paint"], {}, "denied"), ([], {"count": "many"}, "bad_args")]
 )
-async def test_a_call_that_does_not_run_costs_nothing(rules, arguments, kind):
+async def test_a_call_that_does_not_run_has_no_cost(rules, arguments, kind):
     """It was denied, or its arguments were wrong."""
     result = await Dispatcher(studio(0.05), permissions=Permissions("auto", rules)).call("paint", arguments)
     assert (result.kind, result.cost) == (kind, 0.0)
 
 
-async def test_an_answer_from_a_cache_costs_nothing():
+async def test_an_answer_from_a_cache_has_no_cost():
     """The tool did not run for it."""
     dispatcher = Dispatcher(studio(0.05, read_only=True), hooks=[Cache()])
     assert [(await dispatcher.call("paint")).cost for _ in range(2)] == [0.05, 0.0]
 
 
-async def test_a_call_costs_once_however_often_it_is_tried():
+async def test_a_call_has_its_cost_once_for_several_attempts():
     """The price is that of a call, and not of an attempt."""
     catalog, attempts = Catalog(), []
 
@@ -107,7 +107,7 @@ async def test_a_cost_is_given_back_if_the_tool_needs_a_person_first():
 @pytest.mark.parametrize("answer", [-1, float("nan"), float("inf"), True, "0.05", None, by_count])
 @pytest.mark.parametrize("mode", [None, "auto", "bypass"])
 async def test_a_call_is_denied_if_its_cost_is_not_an_amount(answer, mode):
-    """In every mode, because budgets and rules could not count on it."""
+    """This holds in every mode, because budgets and rules could not count on the cost."""
     permissions = None if mode is None else Permissions(mode)
     result = await Dispatcher(studio(lambda arguments: answer), permissions=permissions).call("paint")
     assert (result.kind, result.attempts) == ("denied", 0)
@@ -120,8 +120,6 @@ async def test_a_call_is_denied_if_its_cost_is_not_an_amount(answer, mode):
     [(KeyError("size"), "could not tell what it costs"), (ToolError("no tariff today"), "no tariff today")],
 )
 async def test_a_cost_function_that_raises_denies_the_call(error, words):
-    """As every function of a tool about its call."""
-
     async def fail(arguments: Any) -> float:
         raise error
 
@@ -145,8 +143,8 @@ async def test_a_cost_function_that_raises_denies_the_call(error, words):
         ("deny paint(cost<0.08)", 2, "ok"),
     ],
 )
-async def test_rules_compare_what_a_call_costs(cost, rule, count, kind):
-    """The cost of this call, if it depends on the arguments."""
+async def test_rules_compare_the_cost_of_a_call(cost, rule, count, kind):
+    """A cost may depend on the arguments."""
     if cost is not by_count:
         cost = 0.04 * count
     result = await Dispatcher(studio(cost), permissions=Permissions("auto", [rule])).call("paint", {"count": count})
@@ -160,8 +158,8 @@ async def test_an_allow_rule_may_have_a_limit(count, kind):
     assert (await Dispatcher(studio(by_count), permissions=permissions).call("paint", {"count": count})).kind == kind
 
 
-async def test_no_rule_about_costs_holds_for_a_tool_that_states_none():
-    """It is neither cheap nor dear; a rule that names such a tool gives a warning."""
+async def test_no_rule_about_costs_holds_for_a_tool_without_a_cost():
+    """Such a tool is neither cheap nor dear. A rule that names it gives a warning."""
     catalog = studio(None)
     allowing = Dispatcher(catalog, permissions=Permissions("default", ["allow *(cost<1)"]))
     assert (await allowing.call("paint")).kind == "waiting"
@@ -180,7 +178,7 @@ async def test_a_rule_about_costs_names_no_place_outside():
 # Requests.
 
 
-async def test_the_request_and_its_preview_say_what_the_call_costs():
+async def test_the_request_and_its_preview_have_the_cost_of_the_call():
     """The preview of the tool comes after it."""
     dispatcher = Dispatcher(studio(by_count), permissions=Permissions("default"))
     request = (await dispatcher.call("paint", {"count": 2})).request
@@ -201,7 +199,7 @@ async def test_a_preview_that_was_cut_still_begins_with_that():
 
 @pytest.mark.parametrize(("later", "kind"), [(0.05, "ok"), (0.01, "ok"), (0.5, "waiting")])
 async def test_a_person_is_asked_again_if_the_call_has_become_dearer(later, kind):
-    """They have agreed to what they saw."""
+    """They approved the shown price."""
     prices = [0.05]
     dispatcher = Dispatcher(studio(lambda arguments: prices[-1]), permissions=Permissions("default"))
     waiting = await dispatcher.call("paint")

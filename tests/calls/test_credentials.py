@@ -57,7 +57,7 @@ class Hub:
 
 @pytest.mark.parametrize("tool", ["fetch", "plain", "flaky"])
 async def test_a_tool_that_needs_credentials_waits_for_them(tool):
-    """In the same way as for approval: a request, with what is needed in it."""
+    """The request describes the credentials, and waits like one for approval."""
     retry = RetryPolicy(wait_initial=0.0)
     result = await Dispatcher(Hub().catalog, retry=retry).call(tool, {"name": "x"})
     assert (result.kind, result.request.auth.provider) == ("waiting", "hub")
@@ -104,7 +104,6 @@ async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog)
 
 @pytest.mark.parametrize("tool", ["fetch", "plain"])
 async def test_a_request_for_credentials_that_cannot_be_kept_ends_the_call(tool):
-    """On the short way as on the long one."""
     dispatcher = Dispatcher(Hub().catalog, approvals=Approvals(MemoryApprovals(size=1)))
     assert (await dispatcher.call(tool, {"name": "x"})).kind == "waiting"
     assert (await dispatcher.call(tool, {"name": "x"})).kind == "internal"
@@ -158,8 +157,8 @@ async def test_an_approval_stays_bound_to_its_preview_while_credentials_are_fetc
 @pytest.mark.parametrize(
     ("mode", "kind", "expected"), [("plan", "denied", None), ("default", "waiting", (None, ("mode `default`",)))]
 )
-async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office, mode, kind, expected):
-    """Credentials do not help a call that is denied, and a person who gives them does not approve the call."""
+async def test_a_new_mode_counts_before_a_request_for_credentials(office, mode, kind, expected):
+    """Credentials do not help a denied call, and giving them does not approve the call."""
     permissions = Permissions("bypass")
 
     @office.catalog.tool
@@ -173,7 +172,7 @@ async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office
     assert (result.kind, request and (request.auth, request.asked_by)) == (kind, expected)
 
 
-async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(office):
+async def test_a_call_that_its_author_refuses_after_a_wait_is_not_asked_about(office):
     """The call was valid when it began. No person is asked about a call that cannot run."""
     closed = []
 
@@ -196,9 +195,7 @@ async def test_explain_repairs_arguments_as_a_call_would(office):
         await dispatcher.explain("bury", {})
 
 
-async def test_hooks_that_ask_are_all_heard(office):
-    """Their reasons stand in the request."""
-
+async def test_the_reasons_of_all_hooks_that_ask_are_in_the_request(office):
     class Asks:
         def __init__(self, reason):
             self.reason = reason

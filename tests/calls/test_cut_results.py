@@ -30,7 +30,7 @@ def test_a_long_text_ends_with_a_note_about_the_cut():
 
 
 def test_a_text_value_is_cut_with_the_text():
-    """It is the same; a structured value stays whole."""
+    """Both are the same text. A structured value stays whole."""
     assert cut("x" * 1000, 100, "x" * 1000).value.endswith("[truncated: 58 of 1,000 characters]")
     assert cut("[" + "1," * 500 + "1]", 100, [1] * 501).value == [1] * 501
 
@@ -85,7 +85,7 @@ def test_several_texts_are_cut_between_their_records():
 
 
 def test_the_text_of_a_resource_counts():
-    """It is cut like other texts, and a resource without room is a link; sound and bytes do not count."""
+    """It is cut like other texts, and a resource without room is a link. Sound and bytes do not count."""
     parts = [
         ResourcePart("memo:1", "x" * 60),
         ResourcePart("memo:2", "y" * 90, "text/plain"),
@@ -158,7 +158,7 @@ async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, l
 
 
 @pytest.mark.anyio
-async def test_a_page_of_what_was_cut_keeps_to_the_bytes():
+async def test_a_page_of_a_kept_text_stays_below_the_byte_limit():
     """`read_output` reads all of it, although each character has three bytes."""
     from toolkit.builtin import read_output_for
 

@@ -62,8 +62,8 @@ async def resume(dispatcher: Dispatcher, arguments: Any, *, sent: Any = LETTER, 
     return await dispatcher.resume(request.id, Decision.approve(arguments=arguments, by="ada"), **options)
 
 
-async def test_the_result_says_what_was_changed_and_by_whom(desk):
-    """In the text that the model reads, and in a form for programs."""
+async def test_the_result_names_the_edits_and_their_author(desk):
+    """They are in the text for the model, and in a form for programs."""
     result = await resume(desk.dispatcher(), {**LETTER, "to": "carol"})
     assert (result.kind, result.value, desk.sent) == ("ok", "sent to carol", [("carol", "hello", 1, None)])
     assert result.text == f"{NOTE}sent to carol"
@@ -134,7 +134,7 @@ async def test_long_edited_values_are_cut_in_the_note_and_whole_in_the_metadata(
 
 
 async def test_the_note_counts_for_the_size_of_a_result(desk):
-    """It is not cut away with the end of a long result."""
+    """The end of a long result is cut, and the note stays."""
 
     @desk.catalog.tool(max_chars=200)
     async def shout(word: str) -> str:
@@ -176,8 +176,8 @@ async def test_an_edit_that_needs_a_second_approval_is_in_the_final_result(desk,
     assert [edit["by"] for edit in result.metadata["edits"]] == ["ada", "bob"]
 
 
-async def test_the_record_says_what_was_changed(desk):
-    """The stored outcome is the result, and a later answer is told the same."""
+async def test_the_stored_outcome_has_the_edits(desk):
+    """It equals the result, and a later answer gets the same."""
     approvals = Approvals()
     dispatcher = desk.dispatcher(approvals=approvals)
     result = await resume(dispatcher, {**LETTER, "to": "carol"})
@@ -190,8 +190,8 @@ async def test_the_record_says_what_was_changed(desk):
     assert caught.value.outcome["metadata"] == {"edits": [EDIT]}
 
 
-async def test_the_audit_log_says_what_was_changed(desk, tmp_path):
-    """The answer as the person gave it, and the change with the intent and the outcome."""
+async def test_the_audit_log_has_the_edits(desk, tmp_path):
+    """It has the answer of the person, and the change with the intent and the outcome."""
     dispatcher = desk.dispatcher(audit=AuditLog(tmp_path / "audit.jsonl"))
     await resume(dispatcher, {**LETTER, "to": "carol", "key": "hunter2 new"}, sent={**LETTER, "key": "hunter1"})
     lines = {line["event"]: line for line in AuditLog.read(tmp_path / "audit.jsonl")}
@@ -216,7 +216,7 @@ async def test_redacted_text_stays_masked_in_the_note_and_metadata_and_request(d
     assert done.text.startswith('note: ada changed the arguments: `to` is "x [redacted]" (was "bob")')
 
 
-async def test_a_note_cannot_be_forged_by_what_is_in_it(desk):
+async def test_a_note_cannot_be_forged_by_an_edited_value(desk):
     """Line breaks in a value or a name stay on the line of the note."""
     dispatcher = desk.dispatcher()
     request = (await dispatcher.call("send", LETTER)).request
@@ -261,8 +261,8 @@ async def test_an_edit_at_the_terminal_reaches_the_model(desk):
     assert (result.text, result.metadata) == (f"{NOTE}posted to carol", {"edits": [EDIT]})
 
 
-async def test_the_terminal_shows_what_another_person_changed(desk):
-    """The second question comes with the change that led to it."""
+async def test_the_terminal_shows_the_edits_of_another_person(desk):
+    """The second question has the edit that led to it."""
     answers, output = iter(["e\n", "y\n"]), io.StringIO()
 
     class Keyboard(io.StringIO):
@@ -284,8 +284,8 @@ async def test_the_terminal_shows_what_another_person_changed(desk):
     assert '`to` is "carol" (was "bob")' in output.getvalue()
 
 
-async def test_a_lost_call_is_reported_with_the_arguments_that_it_had(desk):
-    """The process died after the person had changed the arguments."""
+async def test_a_lost_call_is_reported_with_its_edited_arguments(desk):
+    """The process died after the edit of the person."""
     approvals = Approvals()
     dispatcher = desk.dispatcher(approvals=approvals)
     request = (await dispatcher.call("send", {**LETTER, "key": "hunter1"})).request

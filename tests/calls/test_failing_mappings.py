@@ -290,7 +290,7 @@ async def test_a_failing_mapping_instead_of_a_sealed_request_is_the_documented_e
 
 @pytest.mark.parametrize("many", [False, True])
 async def test_failing_resources_and_metadata_are_a_result(catalog, many):
-    """They come with the call, as the arguments do."""
+    """They come with the call, like the arguments."""
     async with Dispatcher(catalog) as dispatcher:
         for method, kind in CASES:
             for name in ("plain", "checked"):

@@ -259,7 +259,7 @@ async def test_a_refused_connection_is_tried_again(client, facts, closed_port, c
 
 
 @params(CLIENTS)
-async def test_destructive_call_runs_once_even_if_nothing_happened(client, closed_port, clock):
+async def test_a_destructive_call_runs_once_even_if_it_has_not_happened(client, closed_port, clock):
     result = await call_server(client, closed_port, clock, facts="destroys")
     assert (result.attempts, clock.slept) == (1, [])
 
@@ -279,7 +279,7 @@ async def with_all_patience(url: str) -> str:
 
 @pytest.mark.parametrize(("facts", "attempts"), [("writes", 1), ("reads", 3)])
 async def test_a_tool_that_hangs_is_cancelled(facts, attempts, server, clock):
-    """It may have happened; what changes nothing is tried again."""
+    """It may have happened. A read-only tool is tried again."""
     server.script = [hang]
     result = await call_server(with_all_patience, server.url, clock, facts=facts, timeout_seconds=0.5)
     assert (result.kind, result.attempts, len(server.requests)) == ("timeout", attempts, attempts)
@@ -319,7 +319,7 @@ async def test_a_thread_that_hangs_is_abandoned_and_not_joined_by_another(server
 
 
 async def test_a_batch_survives_all_faults_at_once(server, clock):
-    """One result a call, in order, siblings intact."""
+    """Each call has one result, in order, and its siblings are not affected."""
     catalog = Catalog()
     for name, client in ALL.items():
         catalog.tool(name=name, read_only=True)(client)

@@ -66,8 +66,8 @@ WAYS = {"itself": Stubborn.wait, "a child": _wait_for_child, "its cleanup": _wai
 @pytest.mark.parametrize("call_many", [False, True])
 @pytest.mark.parametrize("wants_context", [False, True])
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_cancelled_tool_without_a_limit_is_left_alone_after_cleanup_seconds(way, wants_context, call_many):
-    """The thread is counted until it ends. What it waits for does not matter."""
+async def test_a_cancelled_tool_without_a_limit_is_abandoned_after_cleanup_seconds(way, wants_context, call_many):
+    """The thread is counted until it ends."""
     catalog, stubborn, hanging_calls = Catalog(), Stubborn(), asyncio.Event()
 
     async def plain() -> None:
@@ -187,8 +187,8 @@ async def test_a_cancelled_batch_of_calls_that_run_together_ends_after_cleanup_s
 
 @pytest.mark.parametrize("timeout_seconds", [None, 60, SOON])
 @pytest.mark.parametrize("stage", ["before", "around", "after"])
-async def test_a_hook_that_ignores_its_cancellation_is_left_alone(stage, timeout_seconds):
-    """A caller's cancellation passes on; the hook's own limit becomes a result."""
+async def test_a_hook_that_ignores_its_cancellation_is_abandoned(stage, timeout_seconds):
+    """A cancellation by the caller is raised, and the limit of the hook becomes a result."""
     catalog, stubborn = Catalog(), Stubborn()
 
     @catalog.tool
@@ -214,7 +214,7 @@ async def test_a_hook_that_ignores_its_cancellation_is_left_alone(stage, timeout
     await until(lambda: stubborn.is_over)
 
 
-async def test_a_tool_inside_an_around_hook_is_left_alone_first():
+async def test_a_tool_inside_an_around_hook_is_abandoned_first():
     """The hook then has its own time to clean up."""
     catalog, stubborn, counts = Catalog(), Stubborn(), []
 
@@ -286,7 +286,7 @@ async def test_a_cancel_scope_of_anyio_recognises_its_cancellation():
 
 
 async def test_a_tool_that_cleans_up_in_time_is_not_abandoned():
-    """Its cleanup runs to its end, in the task that it began in."""
+    """Its cleanup ends in the task in which it began."""
     catalog, started, cleaned = Catalog(), asyncio.Event(), []
 
     @catalog.tool
@@ -365,8 +365,8 @@ def test_a_stuck_call_whose_loop_is_closed_is_over():
 
 
 @pytest.mark.parametrize("option", ["validate", "approval", "preflight"])
-async def test_a_function_given_as_an_option_that_ignores_its_cancellation_is_left_alone(option):
-    """The call times out all the same."""
+async def test_a_function_of_an_option_that_ignores_its_cancellation_is_abandoned(option):
+    """The call times out."""
     catalog, stubborn = Catalog(), Stubborn()
 
     async def decide(arguments):

@@ -98,7 +98,7 @@ async def test_questions_that_may_not_be_shown_do_not_travel_in_a_sealed_request
     assert "questions or answers that may not be shown" in result.text
 
 
-async def test_other_arguments_are_not_taken_with_answers():
+async def test_other_arguments_are_refused_with_answers():
     """The questions were about the arguments that the user saw."""
     restaurant = Restaurant()
     dispatcher = restaurant.build()
@@ -151,7 +151,7 @@ VALUES = st.recursive(
 
 @pytest.mark.long
 @given(st.lists(VALUES, min_size=1, max_size=5), st.data())
-def test_a_tool_gets_precisely_its_answers(values, data):
+def test_a_tool_gets_exactly_its_own_answers(values, data):
     """In any order and grouping, its body completes once, and the answers of another call never reach it."""
     order = data.draw(st.permutations(range(len(values))))
     sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
@@ -186,7 +186,7 @@ def test_a_tool_gets_precisely_its_answers(values, data):
 
 
 def test_the_exception_names_its_questions():
-    """Its text is what the user is asked."""
+    """Its text has the questions for the user."""
     question = Question(key="a", message="A?", schema={})
     assert str(AnswersNeeded([question])) == "it asks: A?"
     assert AnsweredQuestion(question=question, answer=DECLINED).to_json()["declined"] is True
@@ -218,7 +218,7 @@ async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
     assert answers == ["first"]
 
 
-async def test_a_background_tool_asks_as_well():
+async def test_a_background_tool_can_ask():
     """Its call waits for the answer before it goes on in the background."""
     catalog = Catalog()
 
@@ -282,8 +282,8 @@ async def test_edited_arguments_cause_the_questions_again(tmp_path):
     assert done == [("other", False)]
 
 
-async def test_a_rule_that_forbids_the_call_meanwhile_counts():
-    """The answer does not run a call that today's rules deny."""
+async def test_a_new_rule_that_forbids_the_call_counts():
+    """The answer does not run a call that the current rules deny."""
     restaurant = Restaurant()
     store = MemoryApprovals()
     request = (

@@ -69,7 +69,7 @@ async def test_the_cut_text_names_a_handle():
     ],
     ids=["no tool", "denied", "no session"],
 )
-async def test_a_long_text_is_not_kept_if_it_could_not_be_read(options, session):
+async def test_a_long_text_is_not_kept_if_no_tool_could_read_it(options, session):
     """Without the tool, the permission or a session, the text is cut."""
     result = await make_dispatcher(log, **options).call("log", {}, session=session)
     assert re.search(r"\n\[truncated: \d+ of 1,000 lines\]$", result.text)
@@ -98,8 +98,8 @@ async def test_too_little_room_for_a_handle():
     assert session.state == {}
 
 
-async def test_secrets_are_masked_in_what_is_kept():
-    """What is kept has its secrets redacted as in the shown text."""
+async def test_secrets_are_masked_in_kept_outputs():
+    """The shown text and the kept text have the same masks."""
 
     def connect(key: Annotated[str, Secret]) -> str:
         """Connect."""
@@ -119,7 +119,7 @@ async def test_secrets_are_masked_in_what_is_kept():
 
 
 async def test_structured_results_and_parts_are_kept_whole():
-    """Of a structured result the JSON text is kept, and of parts also what the text does not say."""
+    """The JSON of a structured result is kept, and the content of parts that the text does not show."""
 
     def rows() -> list[int]:
         """List numbers."""
@@ -140,8 +140,8 @@ async def test_structured_results_and_parts_are_kept_whole():
     assert text == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}', "[resource memo:1]", "z" * 2000])
 
 
-async def test_a_text_that_is_written_when_it_is_read_is_kept_too():
-    """Truncation that is made lazily names a handle as well, and costs a call without a session nothing."""
+async def test_a_deferred_text_is_kept():
+    """It names a handle as well. A call without a session has no extra work."""
 
     async def rows() -> list[int]:
         """List numbers."""
@@ -170,7 +170,7 @@ async def test_the_limit_of_the_tool_itself_counts():
 
 
 async def test_a_page_is_never_kept_again():
-    """Otherwise reading a long output would make one output after the other."""
+    """Otherwise reading a long output would make further outputs."""
     session = Session()
     catalog = Catalog(log, Tool.described(read_output_for().function, max_chars=150, metadata={READER_KEY: True}))
     dispatcher = Dispatcher(catalog, max_chars=1000)
@@ -208,7 +208,7 @@ async def test_a_tool_cannot_choose_the_handle_of_its_result():
 
 @pytest.mark.parametrize("returned", [LOG, list(range(5000))], ids=["text", "list"])
 async def test_one_principal_cannot_read_the_outputs_of_another(returned):
-    """In a session that several principals share, each reads what its own calls returned, and nothing else."""
+    """Several principals may share a session, and each reads only the outputs of its own calls."""
 
     async def fetch() -> str | list[int]:
         """Fetch much."""
@@ -235,7 +235,7 @@ async def test_a_call_without_a_principal_acts_for_that_of_its_session(options):
 
 @pytest.mark.parametrize("has_session", [False, True])
 async def test_the_result_of_a_resume_names_a_handle_only_if_the_session_was_given(has_session):
-    """Otherwise the text could not be read, because the session of the resumed call ends with it."""
+    """Otherwise the session of the resumed call ends with it, and the text could not be read."""
     dispatcher, session = make_dispatcher(Tool.described(log, approval="always")), Session()
     waiting = await dispatcher.call("log", {}, session=session)
     options = {"session": session} if has_session else {}
@@ -256,8 +256,8 @@ async def test_one_session_cannot_read_the_outputs_of_another():
     assert LOG[:20] not in result.text
 
 
-async def test_a_saved_session_does_not_bring_the_outputs_back():
-    """The same id alone reads nothing; the model reads that the handle is gone, and what to do."""
+async def test_a_saved_session_does_not_restore_the_outputs():
+    """The same id alone reads no output. The error says that the handle is gone, and has the remedy."""
     dispatcher, session = make_dispatcher(log), Session()
     handle = (await dispatcher.call("log", {}, session=session)).metadata["output_handle"]
     result = await dispatcher.call("read_output", {"handle": handle}, session=Session.from_json(session.to_json()))
@@ -311,7 +311,7 @@ def test_all_sessions_keep_a_limited_amount_together():
 
 @pytest.mark.parametrize("letter", ["a", "é", "€", "𝄞"])
 def test_a_text_larger_than_the_limit_is_kept_in_part(letter):
-    """Its beginning is there, and it is known how long it was."""
+    """Its beginning is kept, and its length is known."""
     memory, session = OutputMemory(max_session_bytes=10_000, max_bytes=10**6), Session()
     output = memory.find(session, keep(memory, session, letter * 50_000))
     assert 2000 < len(output.text) < 10_000
@@ -320,7 +320,7 @@ def test_a_text_larger_than_the_limit_is_kept_in_part(letter):
 
 
 def test_the_same_text_is_kept_once():
-    """Its handle is made from the text."""
+    """Its handle comes from the text."""
     memory, session = OutputMemory(), Session()
     assert keep(memory, session, "a" * 99) == keep(memory, session, "a" * 99)
     assert keep(memory, Session(), "a" * 99) != keep(memory, session, "b" * 99)
@@ -359,8 +359,8 @@ def read_kept(session, result) -> str:
 
 
 @pytest.mark.parametrize("in_thread", [True, False])
-async def test_a_tool_gives_the_whole_text_with_what_it_shows(in_thread):
-    """`ToolResult(text, full_text=...)` shows the text, and names the call that reads the whole one from its gap on."""
+async def test_a_tool_may_return_a_short_and_a_full_text(in_thread):
+    """`ToolResult(text, full_text=...)` shows the text, and names the call that reads the full one after the gap."""
 
     async def show_ends_async() -> ToolResult:
         """Show both ends of a log."""
@@ -393,7 +393,7 @@ async def test_the_line_about_the_whole_text_counts(max_chars, is_kept):
     assert result.text.endswith(") has the rest]" if is_kept else LOG[:max_chars])
 
 
-async def test_a_text_cut_by_the_tool_is_unchanged_if_there_is_no_reader():
+async def test_a_text_that_the_tool_cut_is_unchanged_without_a_reader():
     """The whole text is dropped, and the result does not mention it."""
     result = await make_dispatcher(show_ends, reader=False).call("show_ends", {}, session=Session())
     assert result.text == f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
@@ -419,8 +419,8 @@ class Scrubber:
 
 @pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("sets_full_text", [True, False])
-async def test_a_hook_that_changes_the_text_decides_what_is_kept(copies, sets_full_text):
-    """What a hook removes from the text cannot be read in the whole text: the hook gives another one, or none is kept."""
+async def test_a_hook_that_changes_the_text_decides_about_the_kept_text(copies, sets_full_text):
+    """Text that a hook removed cannot be read in the full text. The hook gives another one, or none is kept."""
     session = Session()
     dispatcher = make_dispatcher(show_ends, hooks=[Scrubber(copies=copies, sets_full_text=sets_full_text)])
     result = await dispatcher.call("show_ends", {}, session=session)
@@ -438,7 +438,7 @@ async def test_secrets_in_the_whole_text_are_masked():
 
 
 def test_the_whole_text_is_not_part_of_a_stored_result():
-    """Neither the JSON of a result nor a pickle has the whole text."""
+    """Its JSON and its pickle do not have it."""
     result = show_ends()
     assert result.full_text == LOG
     assert ToolResult.from_json(result.to_json()).full_text is None

@@ -137,7 +137,7 @@ async def test_a_thousand_small_mistakes_are_repaired_in_one_go(dispatcher):
     assert (result.kind, result.value, len(result.repairs)) == ("ok", 1_000, 1_000)
 
 
-async def test_a_call_with_too_many_mistakes_is_left_alone(dispatcher):
+async def test_a_call_with_too_many_mistakes_is_not_repaired(dispatcher):
     """The budget of a repair does not depend on the input."""
     result = await dispatcher.call("numbers", {"items": [f"{number}" for number in range(30_000)]})
     assert (result.kind, result.repairs) == ("bad_args", ())

@@ -117,8 +117,8 @@ async def test_a_listener_has_no_more_time_than_the_call():
     assert result.kind == "timeout"
 
 
-async def test_listeners_are_told_in_their_order_and_each_once():
-    """A hook that is given twice is told once."""
+async def test_listeners_are_called_once_and_in_order():
+    """A hook that is given twice is called once."""
     lines: list[str] = []
 
     class Named:
@@ -149,7 +149,7 @@ async def test_a_listener_that_blocks_runs_in_a_thread():
 
 
 async def test_a_cancellation_reaches_the_other_listeners_first():
-    """Otherwise some of them would miss the end of a call."""
+    """Otherwise they would miss the end of a call."""
     reached = asyncio.Event()
 
     class Slow:
@@ -214,7 +214,7 @@ async def test_listeners_of_all_kinds_run_in_their_order():
 
 
 async def test_a_call_with_a_listener_leaves_no_cyclic_garbage():
-    """What a call leaves behind is freed when it has ended, also if it failed."""
+    """Its objects are freed at its end, also if it failed."""
 
     def fail(a: int) -> int:
         """Fail."""
@@ -260,7 +260,7 @@ def test_listeners_receive_changes_of_the_catalog_at_once():
 
 
 @pytest.mark.parametrize("recorder_class", [AsyncRecorder, BlockingRecorder])
-def test_an_async_listener_runs_in_a_thread_if_there_is_no_event_loop(recorder_class):
+def test_an_async_listener_runs_in_a_thread_without_an_event_loop(recorder_class):
     catalog, recorder = Catalog(add), recorder_class()
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     catalog.add(subtract)
@@ -315,7 +315,7 @@ def test_a_listener_does_not_keep_a_dispatcher_alive():
 # What a listener wants to be told.
 
 
-async def test_a_listener_receives_only_the_events_that_it_names():
+async def test_a_listener_receives_only_its_chosen_events():
     class Ends(Recorder):
         listens_to = (CallEnded,)
 

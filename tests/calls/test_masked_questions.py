@@ -50,8 +50,8 @@ def build(schema: dict[str, Any], **options: Any) -> Dispatcher:
         ({SECRET: 1, "key": 1}, "it does not ask '[redacted]'"),
     ],
 )
-async def test_a_refused_answer_is_not_quoted_in_clear(answers, words, tmp_path):
-    """Neither the error nor the line in the audit log holds the answer."""
+async def test_a_refused_answer_is_not_quoted(answers, words, tmp_path):
+    """The error and the line in the audit log do not hold the answer."""
     dispatcher = build({"type": "integer"}, audit=AuditLog(tmp_path / "audit.jsonl"))
     request = (await dispatcher.call("login", {})).request
     with pytest.raises(ApprovalError, match=re.escape(words)) as caught:

@@ -62,7 +62,7 @@ async def test_arguments_that_do_not_fit_are_refused_with_the_reason(catalog, ar
 
 
 async def test_a_repair_is_noted_and_can_be_switched_off(catalog):
-    """What was mended is in the result; `repair=False` refuses instead."""
+    """The result has the repair, and `repair=False` refuses the call."""
     mended = await Dispatcher(catalog).call("add", {"a": "2"})
     assert mended.value == {"sum": 4}
     assert len(mended.repairs) == 1
@@ -96,8 +96,8 @@ async def test_the_validate_function_of_the_author_counts(is_async):
     assert (refused.kind, "even" in refused.text) == ("bad_args", True)
 
 
-async def test_a_tool_that_waits_for_a_name_says_so():
-    """An annotation with an undefined name is an internal error, not an exception."""
+async def test_a_tool_with_an_undefined_name_is_an_internal_error():
+    """Its annotation has the name, and no exception is raised."""
     catalog = Catalog()
 
     @catalog.tool
@@ -126,8 +126,8 @@ async def test_check_output_holds_the_value_against_the_schema():
 
 
 @pytest.mark.parametrize("style", ["async", "sync"])
-async def test_a_tools_own_result_cannot_forge_what_the_dispatcher_knows(style):
-    """Call id, tool, attempts, durations, repairs and retries are set by the dispatcher. A tool cannot set them."""
+async def test_a_result_of_a_tool_cannot_forge_fields_of_the_dispatcher(style):
+    """Call id, tool, attempts, durations, repairs and retries are set by the dispatcher."""
     catalog = Catalog()
     forged = ToolResult("hi", 1, call_id="x", tool="y", attempts=9, duration_seconds=99.0, repairs=["r"], retries=["s"])
 
@@ -177,8 +177,8 @@ async def test_a_hooks_result_is_copied_and_stamped(catalog, form):
 # Size and secrets.
 
 
-async def test_a_long_text_is_cut_and_says_so(catalog):
-    """`max_chars` bounds the text, the tool's own bound wins, and the end tells the whole length."""
+async def test_a_long_text_is_cut_with_a_note(catalog):
+    """`max_chars` bounds the text, and the limit of the tool wins. The end has the whole length."""
 
     @catalog.tool(max_chars=60)
     async def long() -> str:
@@ -259,8 +259,8 @@ async def test_a_calls_limit_bounds_hooks(catalog, form):
     assert (result.kind, result.attempts) == ("timeout", 0)
 
 
-async def test_a_calls_limit_bounds_after_hooks_once_cleanup_time_is_over(catalog):
-    """They see results that came late, but not for ever."""
+async def test_the_limit_of_a_call_bounds_after_hooks_after_the_cleanup_time(catalog):
+    """They see late results, but not for ever."""
     dispatcher = Dispatcher(catalog, hooks=[Hanging("after")], cleanup_seconds=0.01)
     result = await dispatcher.call("add", {"a": 1}, timeout_seconds=0.01)
     assert (result.error.details, result.attempts) == ({"ran": True}, 1)

@@ -249,7 +249,10 @@ async def test_a_transient_failure_is_tried_again_after_a_wait():
     ],
 )
 async def test_a_retry_never_doubles_an_effect(facts, happened, attempts):
-    """What may have happened is tried again only if that is harmless; destructive tools never."""
+    """
+    A call that may have happened is tried again only if that is harmless. Destructive tools are never tried
+    again.
+    """
     catalog = Catalog()
 
     @catalog.tool(**facts)

@@ -81,8 +81,8 @@ async def test_hooks_get_copies(catalog, is_async):
     assert [copy[1] if isinstance(copy, tuple) else copy for copy in copies] == [{"text": "hi"}] * 4
 
 
-async def test_modify_changes_what_runs_and_is_checked_again(catalog):
-    """The next hook and the tool see the new arguments; invalid ones are the hook's fault."""
+async def test_modify_changes_the_arguments_and_checks_them_again(catalog):
+    """The next hook and the tool see the new arguments. Invalid ones are an error of the hook."""
     recorder = Recorder()
     result = await Dispatcher(catalog, hooks=[Recorder(Modify({"a": 5})), recorder]).call("add", {"a": 1})
     assert result.value == {"sum": 7}
@@ -101,8 +101,8 @@ async def test_modify_changes_what_runs_and_is_checked_again(catalog):
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_deny_halt_and_replace_skip_what_follows(catalog, outcome, kind, is_async):
-    """The remaining before-hooks, the around-hooks and the tool do not run; after-hooks see the result."""
+async def test_deny_halt_and_replace_skip_the_later_stages(catalog, outcome, kind, is_async):
+    """The remaining before-hooks, the around-hooks and the tool do not run. After-hooks see the result."""
 
     async def later(call):
         return outcome
@@ -127,7 +127,7 @@ async def test_ask_waits_for_a_person_and_reasons_add_up(catalog):
 
 
 @pytest.mark.parametrize("approval", ["always", lambda arguments: arguments["b"] > 1])
-async def test_the_verdict_is_taken_on_the_final_arguments_also_for_a_replacement(approval):
+async def test_the_verdict_is_about_the_final_arguments_also_for_a_replacement(approval):
     """A hook that replaces the result does not get around approval."""
     catalog = Catalog()
 
@@ -165,7 +165,10 @@ async def test_an_after_hook_receives_the_result_that_the_hook_before_changed(ca
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("form", ["before", "around", "after"])
 async def test_a_hook_that_raises_fails_the_call_closed(form, is_async, error):
-    """Before: the tool did not run. After: the result says that it ran."""
+    """
+    After an error in a before-hook, the tool did not run. After one in an after-hook, the result says that it
+    ran.
+    """
     catalog, ran = Catalog(), []
 
     @catalog.tool
@@ -191,16 +194,16 @@ async def test_a_hook_that_raises_fails_the_call_closed(form, is_async, error):
 
 
 @pytest.mark.parametrize("form", ["before", "around", "after"])
-async def test_a_hook_that_gives_nothing_fails_the_call_closed(catalog, form):
-    """None is no outcome and no result, and the message says what was wanted."""
+async def test_a_hook_that_returns_none_fails_the_call_closed(catalog, form):
+    """The message has the right type."""
     hook = Recorder()
     setattr(hook, form, lambda *arguments: None)
     result = await Dispatcher(catalog, hooks=[hook]).call("add", {"a": 1})
     assert (result.kind, f"{form}() has to return" in result.text) == ("internal", True)
 
 
-async def test_raise_bugs_raises_a_hooks_bug_too(catalog):
-    """In tests one wants to see where a hook is broken."""
+async def test_raise_bugs_raises_a_bug_of_a_hook(catalog):
+    """A test then shows its traceback."""
 
     class Broken:
         def before(self, call):
@@ -211,7 +214,7 @@ async def test_raise_bugs_raises_a_hooks_bug_too(catalog):
 
 
 async def test_an_around_hook_need_not_run_the_tool(catalog):
-    """Its result stands, and nothing ran."""
+    """Its own result stands."""
 
     class Instead:
         async def around(self, call, run):
@@ -236,7 +239,7 @@ async def test_an_around_hook_may_swallow_a_failure(catalog):
 @pytest.mark.parametrize(
     ("facts", "runs"), [({"read_only": True}, 2), ({}, 1), ({"destructive": True, "idempotent": True}, 1)]
 )
-async def test_run_twice_runs_twice_only_if_that_is_harmless(facts, runs):
+async def test_an_around_hook_may_run_a_tool_twice_only_if_that_is_harmless(facts, runs):
     """Otherwise the hook has failed, and the result says that the tool ran."""
     catalog, ran = Catalog(), []
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_change_is_shown_as_a_diff_and_bound_to_the_file(tmp_path):
-    """What the tool finds in its context is what the person saw."""
+    """The tool finds in its context the version that the person saw."""
     notes = Notes(tmp_path)
     dispatcher = notes.dispatcher()
     request = (await notes.ask(dispatcher)).request
@@ -28,7 +28,7 @@ async def test_a_change_is_shown_as_a_diff_and_bound_to_the_file(tmp_path):
     assert notes.seen == [request.preconditions]
 
 
-async def test_a_file_that_changed_meanwhile_is_asked_about_again(tmp_path):
+async def test_a_file_that_changed_since_the_preview_is_asked_about_again(tmp_path):
     """The new request has the new diff. The old request is closed, and the call has not run."""
     notes = Notes(tmp_path)
     approvals = Approvals()
@@ -46,8 +46,8 @@ async def test_a_file_that_changed_meanwhile_is_asked_about_again(tmp_path):
     assert notes.path.read_text() == "new\n"
 
 
-async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
-    """`Changed` says that nothing has happened; the person sees the new diff, and the old approval is used up."""
+async def test_a_tool_that_finds_a_change_asks_again(tmp_path):
+    """`Changed` says that the call has not happened. The person sees the new diff, and the old approval is used up."""
     notes = Notes(tmp_path)
     rounds = []
 
@@ -95,8 +95,8 @@ async def test_asker_is_asked_again_at_once(tmp_path):
     assert [approvals.store.get(request.id).state for request in requests] == ["done", "done"]
 
 
-async def test_an_asker_that_always_agrees_does_not_go_round_for_ever(office):
-    """A tool that always finds something changed ends up waiting."""
+async def test_an_asker_that_always_agrees_does_not_loop_for_ever(office):
+    """A tool that always finds a change ends up waiting."""
     requests = []
 
     @office.catalog.tool
@@ -109,8 +109,8 @@ async def test_an_asker_that_always_agrees_does_not_go_round_for_ever(office):
     assert (result.kind, len(requests)) == ("waiting", 10)
 
 
-async def test_a_tool_that_spoils_its_arguments_does_not_change_what_is_asked(office):
-    """What a person sees and what runs is what was called, not what the tool made of it."""
+async def test_a_tool_that_changes_its_arguments_does_not_change_the_request(office):
+    """The person sees the original arguments, and these run."""
     received = []
 
     @office.catalog.tool
@@ -176,8 +176,8 @@ async def test_a_preview_that_fails_on_resume_is_a_result_too(tmp_path):
     assert (result.kind, notes.seen) == ("internal", [])
 
 
-async def test_control_characters_in_what_a_person_reads_are_made_visible(office):
-    """A preview or a hook's reason cannot repaint the terminal."""
+async def test_control_characters_in_texts_for_people_are_made_visible(office):
+    """A preview or the reason of a hook cannot repaint the terminal."""
 
     @office.catalog.tool(preview=lambda a: "a\x1b[2Kb")
     async def act() -> None:

@@ -136,8 +136,8 @@ async def test_an_asker_that_gives_no_answers_leaves_the_call_waiting():
     assert result.kind == "denied"
 
 
-async def test_questions_come_after_the_approval_and_do_not_ask_for_it_again():
-    """A call that a person has approved asks its questions, and their answers do not need another approval."""
+async def test_questions_come_after_the_approval_and_need_no_second_one():
+    """An approved call asks its questions, and their answers do not need another approval."""
     catalog, done = Catalog(), []
 
     @catalog.tool(destructive=True)

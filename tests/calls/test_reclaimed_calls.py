@@ -77,8 +77,8 @@ class Shop:
 
 
 @pytest.mark.parametrize("is_resumed", [True, False])
-async def test_claim_that_never_began_is_taken_over(is_resumed: bool) -> None:
-    """A call that was approved and never began runs once, also if its claim looks alive."""
+async def test_a_claim_that_never_began_is_taken_over(is_resumed: bool) -> None:
+    """An approved call that never began runs once, also if its claim looks alive."""
     shop = Shop()
     await shop.claim()
     dispatcher = shop.dispatcher()
@@ -90,7 +90,7 @@ async def test_claim_that_never_began_is_taken_over(is_resumed: bool) -> None:
     assert record.state == "done"
 
 
-async def test_claim_is_not_taken_over_by_any_other_call() -> None:
+async def test_a_claim_is_not_taken_over_by_any_other_call() -> None:
     """A call that is not the next attempt at a step does not run beside a claim."""
     shop = Shop()
     await shop.claim()
@@ -102,7 +102,7 @@ async def test_claim_is_not_taken_over_by_any_other_call() -> None:
 
 @pytest.mark.parametrize("claimed_by", [owner(), owner(mark="other-mark")])
 @pytest.mark.parametrize("is_resumed", [True, False])
-async def test_claim_of_another_living_caller_is_not_taken_over(claimed_by: str, is_resumed: bool) -> None:
+async def test_a_claim_of_another_living_caller_is_not_taken_over(claimed_by: str, is_resumed: bool) -> None:
     """A step whose request another caller has claimed, and runs, does not run the tool a second time."""
     shop = Shop()
     await shop.claim(claimed_by=claimed_by)
@@ -161,7 +161,7 @@ async def test_rules_of_today_deny_a_claim_that_never_began(is_resumed: bool) ->
     assert shop.paid == []
 
 
-async def test_changed_tool_is_asked_about_again() -> None:
+async def test_a_changed_tool_is_asked_about_again() -> None:
     """If the tool has another version than when a step asked, the step asks with another request."""
     shop = Shop()
     waiting = await shop.dispatcher().call(shop.call())
@@ -232,8 +232,8 @@ async def test_step_that_is_cancelled_before_its_tool_runs_keeps_its_approval(is
     assert (shop.paid, request_ids) == ([(5, "k")], ["step-7"])
 
 
-async def test_step_that_is_cancelled_while_it_asks_asks_again() -> None:
-    """The request is not withdrawn: the next attempt would take that for the answer of a person."""
+async def test_a_step_that_is_cancelled_during_its_question_asks_again() -> None:
+    """The request is not withdrawn, because the next attempt would mistake that for the answer of a person."""
     shop, gate = Shop(), Gate()
 
     async def ask(request: Any) -> Decision:
@@ -246,7 +246,7 @@ async def test_step_that_is_cancelled_while_it_asks_asks_again() -> None:
     assert (await dispatcher.call(shop.call())).text == "paid 5"
 
 
-async def test_call_that_is_not_a_step_is_withdrawn_when_it_is_cancelled() -> None:
+async def test_a_call_that_is_not_a_step_is_withdrawn_by_its_cancellation() -> None:
     """The call is not made again, so a later answer must not let it run."""
     shop, gate = Shop(), Gate()
 

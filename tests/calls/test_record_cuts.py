@@ -57,15 +57,15 @@ def dump(value, indent):
 
 @given(st.text(alphabet=st.sampled_from('ab \n,|"[]{}:#-`é字𝄞\ud83d\ude00\\'), min_size=71, max_size=400), LIMITS)
 def test_any_text_keeps_to_its_limit(text, limit):
-    """In characters, in bytes, and with the note; what is shown is the beginning."""
+    """The limit counts characters or bytes, with the note. The shown text is the beginning."""
     assume(not limit.allows(text))
     body, shown_count, total, noun = cut_text(text, limit)
     assert noun != "characters" or (shown_count, total) == (len(body), len(text))
 
 
 @given(st.text(min_size=71, max_size=400), LIMITS)
-def test_cutting_twice_is_cutting_once(text, limit):
-    """What fits is not cut again."""
+def test_cutting_twice_equals_cutting_once(text, limit):
+    """A text that fits is not cut."""
     assume(not limit.allows(text))
     assert limit.allows(truncate_text(text, limit))
     assert find_cut(text, len(text)).end == len(text)
@@ -73,7 +73,7 @@ def test_cutting_twice_is_cutting_once(text, limit):
 
 @given(st.lists(JSON_VALUES, min_size=3, max_size=60), PLACES, st.sampled_from([None, 1, 4]))
 def test_a_list_is_cut_between_its_items(values, max_end, indent):
-    """What is shown is a list of whole items as soon as its bracket is closed."""
+    """The shown text is a list of whole items when its bracket is closed."""
     text = dump(values, indent)
     assume(max_end < len(text))
     cut = find_cut(text, max_end)
@@ -284,7 +284,7 @@ def test_a_record_that_is_too_long_is_cut_between_characters(text):
     ],
 )
 def test_a_long_record_after_short_ones_is_shown_in_part(text, noun):
-    """The model would read nothing of a page in `{"id": 1, "text": "..."}`, were it cut before the text."""
+    """Otherwise the model would read no text of a page in `{"id": 1, "text": "..."}`."""
     shown, _, _, used_noun = cut_text(text, 4000)
     assert used_noun == noun
     assert len(shown) > 3900
@@ -311,7 +311,7 @@ def test_a_record_of_many_lines_is_cut_after_a_line():
 
 
 def test_a_long_line_after_a_short_one_is_shown():
-    """Otherwise the model would read next to nothing."""
+    """Otherwise the model would read almost no text."""
     body, shown_count, _, noun = cut_text("// licence\n" + "x" * 999, 160)
     assert (noun, shown_count) == ("characters", len(body))
     assert len(body) > 100

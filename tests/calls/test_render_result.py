@@ -127,8 +127,8 @@ def test_parts_are_content_and_text():
         *["sound", "resource", "bytes"],
     ],
 )
-def test_parts_are_made_fit_to_be_sent(value, parts, structured):
-    """What stands between them becomes one."""
+def test_parts_are_converted_for_sending(value, parts, structured):
+    """Other values between them become one text."""
     result = render_result(value, PLAIN)
     assert list(result.parts) == parts
     assert structured is ... or result.value == structured
@@ -201,7 +201,7 @@ def test_a_result_built_by_a_tool_may_have_no_parts():
 
 @pytest.mark.parametrize("returns", [ImagePart, list[ImagePart], list[Part], str | AudioPart, tuple[str, ResourcePart]])
 def test_a_tool_that_returns_parts_has_no_output_schema(returns):
-    """It sends no structured content, so it must not promise any."""
+    """It sends no structured content."""
     plan = plan_for(returns)
     assert plan.tool.output_schema is None
     assert render_result(["a", ImagePart(b"x")], plan).kind == "ok"

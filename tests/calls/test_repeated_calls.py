@@ -70,7 +70,7 @@ def shop(request, tmp_path):
 
 
 async def test_the_same_call_asked_twice_is_one_request(shop):
-    """It leaves one open request; approving it twice runs the effect once."""
+    """One open request is left. Approving it twice runs the effect once."""
     session = Session(id="s")
     first, second = [await shop.ask(session=session, principal="ada") for _ in range(2)]
     assert (first.kind, second.kind) == ("waiting", "waiting")
@@ -81,7 +81,7 @@ async def test_the_same_call_asked_twice_is_one_request(shop):
 
 
 @pytest.mark.parametrize("arguments", ['{"item": "tea"}', {"count": 1, "item": "tea"}, {"item": "tea", "count": "1"}])
-async def test_the_same_call_is_the_same_however_it_is_written(shop, arguments):
+async def test_the_same_call_is_recognized_in_any_form(shop, arguments):
     """Defaults, order, text and repairs make no difference."""
     first = await shop.ask()
     second = await shop.dispatcher.call(ToolCall("send", arguments, "t1"))
@@ -119,7 +119,7 @@ async def test_a_call_without_an_id_is_a_new_call_each_time(shop):
     assert len(set(ids)) == 8
 
 
-async def test_an_id_that_looks_like_one_of_the_librarys_counts_if_the_caller_gives_it(shop):
+async def test_an_id_with_the_form_of_a_generated_one_counts_if_the_caller_gives_it(shop):
     """A call without an id is still another call."""
     first = await shop.ask(id=None)
     others = [await shop.ask(id=first.call_id) for _ in range(2)]
@@ -185,7 +185,7 @@ async def test_a_result_is_repeated_until_the_request_expires(shop):
 
 @pytest.mark.parametrize("ending", ["denied", "expired"])
 async def test_a_call_that_was_denied_or_expired_is_asked_about_again(shop, ending):
-    """Nothing has run, so a new request cannot run it twice."""
+    """It has not run, so a new request cannot run it twice."""
     first = await shop.ask()
     if ending == "denied":
         await shop.dispatcher.resume(first.request.id, Decision.deny("not now"))
@@ -203,8 +203,8 @@ async def test_a_call_that_was_denied_or_expired_is_asked_about_again(shop, endi
     assert shop.sent == ["tea"]
 
 
-async def test_a_call_that_failed_is_not_run_again_and_one_that_never_began_is_asked_about(shop):
-    """What has certainly not happened may be approved once more."""
+async def test_a_call_that_never_began_is_asked_about_again_and_one_that_failed_is_not(shop):
+    """A call that has certainly not happened may be approved once more."""
 
     @shop.catalog.tool(destructive=True)
     async def fail() -> None:
@@ -262,7 +262,7 @@ async def test_a_call_whose_process_died_is_not_run_again(shop):
 
 
 async def test_a_recorded_result_needs_no_preview():
-    """What it shows may be gone, because the call has run."""
+    """Its target may be gone, because the call has run."""
     catalog, ran = Catalog(), []
 
     def preview(arguments):
@@ -282,7 +282,7 @@ async def test_a_recorded_result_needs_no_preview():
     assert (await dispatcher.call("remove", id="r")).value == "removed"
 
 
-async def test_a_policy_that_forbids_it_meanwhile_comes_first(shop):
+async def test_a_new_policy_that_forbids_the_call_comes_first(shop):
     """A recorded result is not handed to a session that may not make the call."""
     session = Session(id="s")
     request = (await shop.ask(session=session)).request
@@ -294,8 +294,8 @@ async def test_a_policy_that_forbids_it_meanwhile_comes_first(shop):
 # A request that takes the place of another.
 
 
-async def test_a_call_that_is_asked_about_again_is_still_one_request(shop):
-    """The tool reported a change: the new request is the one that the same call finds."""
+async def test_a_call_that_is_asked_about_again_is_one_request(shop):
+    """The tool reported a change, and the same call finds the new request."""
     rounds = []
 
     @shop.catalog.tool
@@ -366,7 +366,7 @@ async def test_a_person_is_asked_once_about_a_call_that_two_tasks_make():
     assert ((await shop.ask()).value, shop.sent, questions.qsize()) == ("sent tea", ["tea"], 0)
 
 
-async def test_a_call_that_is_cancelled_leaves_the_request_to_the_other_one():
+async def test_a_call_that_is_cancelled_leaves_the_request_to_another_call():
     """Only the last call that holds a request withdraws it."""
     questions, forever = asyncio.Queue(), asyncio.Event()
 
@@ -403,7 +403,7 @@ async def test_an_answer_that_another_process_gave_first_is_not_an_error(shop):
     assert (result.kind, result.value, shop.sent, other.sent) == ("ok", "sent tea", [], ["tea"])
 
 
-async def test_a_request_of_a_dead_process_is_put_to_the_person_who_is_here(tmp_path):
+async def test_a_request_of_a_dead_process_is_put_to_the_current_person(tmp_path):
     """The call is sent again after a restart, and the person at the terminal is asked about the same request."""
     path = tmp_path / "x.approvals.sqlite"
     first = await Shop(SQLiteApprovals(path)).ask()
@@ -413,7 +413,7 @@ async def test_a_request_of_a_dead_process_is_put_to_the_person_who_is_here(tmp_
     assert requests == [first.request]
 
 
-async def test_edited_arguments_are_not_approved_in_place_of_the_ones_that_were_sent(tmp_path):
+async def test_edited_arguments_are_not_approved_in_place_of_the_sent_ones(tmp_path):
     """The asker would see other arguments than those that run, so the request waits for `resume`."""
     store = SQLiteApprovals(tmp_path / "x.approvals.sqlite")
     shop, requests = Shop(store), []
@@ -472,7 +472,7 @@ async def test_a_users_store_is_searched_for_the_waiting_request():
 
 
 async def test_the_audit_log_says_which_request_a_result_repeats(shop, tmp_path):
-    """One request was made, and the second outcome had no intent."""
+    """There was one request, and the second outcome had no intent."""
     shop.dispatcher = shop.build(audit=AuditLog(tmp_path / "audit.jsonl"))
     request = (await shop.ask()).request
     await shop.ask()

@@ -199,7 +199,7 @@ class Taking(Database):
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-async def test_a_factory_gets_the_context_if_it_asks(resource, name):
+async def test_a_factory_can_get_the_context(resource, name):
     """It asks by an annotation, or by having one parameter without an annotation."""
     context = Context(facts=Facts(), call=ToolCall("read"))
     assert (await build_resource(Database, {Database: resource}, context=context)).name == name
@@ -239,8 +239,8 @@ async def test_protocols_and_other_hints_work_as_keys(kind):
 
 
 @pytest.mark.parametrize("kind", [Managed, AsyncManaged])
-async def test_a_context_manager_made_by_a_factory_is_entered_and_closed(kind):
-    """It was made for this attempt alone."""
+async def test_a_context_manager_from_a_factory_is_entered_and_closed(kind):
+    """It serves only this attempt."""
     resources = []
 
     def factory():

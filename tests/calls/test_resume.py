@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite", "sealed", "sealed JSON"])
-async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_path):
+async def test_an_approved_call_runs_exactly_as_requested(shed, store, tmp_path):
     """Another dispatcher may resume it, and the request may have been stored elsewhere."""
     factories = {
         "memory": lambda: Approvals(shared),
@@ -60,8 +60,8 @@ async def test_a_denied_call_never_runs_and_the_model_reads_why(shed):
     assert await refusal(dispatcher, request.id) == "answered"
 
 
-async def test_a_denial_without_a_reason_says_who_refused(shed):
-    """The model has to read something."""
+async def test_a_denial_without_a_reason_names_the_person(shed):
+    """The model needs some text."""
     dispatcher = shed.dispatcher()
     result = await dispatcher.resume(await waiting(dispatcher), Decision.deny())
     assert "the user said no" in result.text
@@ -160,7 +160,7 @@ def another(**facts: Any) -> Catalog:
     ids=["schema", "version", "facts", "less dangerous", "origin", "gone"],
 )
 @pytest.mark.parametrize("sealed", [False, True])
-async def test_an_approval_is_for_one_tool_as_it_was(shed, make, sealed):
+async def test_an_approval_is_for_one_version_of_a_tool(shed, make, sealed):
     """Any change of the tool means that a person has to see the request again."""
     shared = MemoryApprovals()
     approvals = [Approvals(key=KEY) if sealed else Approvals(shared) for _ in range(2)]

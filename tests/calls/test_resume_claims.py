@@ -111,8 +111,8 @@ async def cancel_held_resume(store, dispatcher):
     return store.get(request.id)
 
 
-async def test_a_resume_cancelled_while_it_claims_leaves_no_claim_without_an_outcome():
-    """The claim is awaited, and closed: it had not started."""
+async def test_a_resume_that_is_cancelled_during_its_claim_leaves_no_claim_without_an_outcome():
+    """The claim is awaited and closed, because the call had not started."""
     store = Blocking("settle")
     dispatcher, _, did, _ = await slow_shed(store)
     record = await cancel_held_resume(store, dispatcher)
@@ -120,8 +120,8 @@ async def test_a_resume_cancelled_while_it_claims_leaves_no_claim_without_an_out
     assert "before it started" in record.outcome["text"]
 
 
-async def test_a_resume_cancelled_while_it_ends_keeps_its_outcome():
-    """It has happened, and the store says so."""
+async def test_a_resume_that_is_cancelled_at_its_end_keeps_its_outcome():
+    """The call has happened, and the store says so."""
     store = Blocking("finish")
     dispatcher, _, did, go = await slow_shed(store)
     go.set()
@@ -171,7 +171,7 @@ class Unwilling(MemoryApprovals):
 
 @pytest.mark.parametrize(("broken", "why"), [(True, "store"), (False, "answered")])
 @pytest.mark.parametrize("decision", [Decision.approve(), Decision.deny()])
-async def test_an_answer_that_the_store_does_not_take_lets_nothing_run(shed, broken, why, decision):
+async def test_an_answer_that_the_store_refuses_lets_no_call_run(shed, broken, why, decision):
     """The store is broken, or another answer was quicker."""
     dispatcher = shed.dispatcher(Approvals(Unwilling(broken=broken)))
     request = await waiting(dispatcher)
@@ -218,7 +218,7 @@ async def test_a_call_that_was_started_cannot_be_denied_or_edited(decision):
 
 
 @pytest.mark.parametrize("change", ["mode", "tool", "edited", "rule"])
-async def test_lost_call_is_reported_after_any_change(change):
+async def test_a_lost_call_is_reported_after_any_change(change):
     """It is not run again, and the result says that it may have happened."""
     shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
     request = await waiting(shed.dispatcher(Approvals(store)))
@@ -236,8 +236,8 @@ async def test_lost_call_is_reported_after_any_change(change):
     assert (store.get(request.id).state, shed.ran) == ("done", [])
 
 
-async def test_a_lost_change_is_reported_though_the_file_has_changed(tmp_path):
-    """It is what the lost call did to it, most likely."""
+async def test_a_lost_change_is_reported_although_the_file_has_changed(tmp_path):
+    """The lost call probably changed it."""
     path, catalog, store = tmp_path / "a.txt", Catalog(), MemoryApprovals()
     ran = []
 
@@ -255,8 +255,8 @@ async def test_a_lost_change_is_reported_though_the_file_has_changed(tmp_path):
     assert ran == []
 
 
-async def test_two_who_find_a_lost_call_do_not_both_take_it(tmp_path):
-    """One reports it or repeats it."""
+async def test_only_one_of_two_callers_takes_a_lost_call(tmp_path):
+    """That one reports it or repeats it."""
     shed = Shed(destructive=False, idempotent=True)
     store = SQLiteApprovals(tmp_path / "x.approvals.sqlite")
     dispatcher = shed.dispatcher(Approvals(store))
@@ -268,7 +268,7 @@ async def test_two_who_find_a_lost_call_do_not_both_take_it(tmp_path):
     assert len(shed.ran) == 1
 
 
-async def test_a_call_that_a_living_process_runs_is_left_alone(shed):
+async def test_a_call_of_a_living_process_is_not_taken_over(shed):
     """Its owner will keep the outcome."""
     store = MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
@@ -281,8 +281,8 @@ async def test_a_call_that_a_living_process_runs_is_left_alone(shed):
     assert shed.ran == []
 
 
-async def test_a_claim_out_of_sight_is_not_taken_over(shed):
-    """Another machine may run it. Once the request has expired, the call is reported as lost."""
+async def test_a_claim_of_an_unknown_machine_is_not_taken_over(shed):
+    """Once the request has expired, the call is reported as lost."""
     now = [1000.0]
     store = MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store, expires_seconds=60, clock=lambda: now[0]))

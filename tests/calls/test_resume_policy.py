@@ -27,8 +27,8 @@ pytestmark = pytest.mark.anyio
 # Edited arguments.
 
 
-async def test_edited_arguments_are_what_runs(shed):
-    """Exactly these, with defaults filled in; the store says so."""
+async def test_a_call_runs_with_its_edited_arguments(shed):
+    """Defaults are filled in, and the store has the edit."""
     approvals = Approvals()
     dispatcher = shed.dispatcher(approvals)
     request = await waiting(dispatcher)
@@ -71,7 +71,7 @@ async def test_edited_arguments_that_need_another_approval_cause_a_new_request(s
 
 
 async def test_edited_secrets_run_and_are_masked(shed):
-    """In the result and in the store's outcome."""
+    """They are masked in the result and in the outcome of the store."""
     approvals = Approvals()
     dispatcher = shed.dispatcher(approvals)
     request = (await dispatcher.call("lock", {"code": "first-code"})).request
@@ -123,7 +123,7 @@ async def test_a_grant_without_the_session_is_refused(shed, made_in):
     [("plan", "denied"), ("deny_unlisted", "denied"), ("auto", "ok"), ("bypass", "ok"), ("default", "ok")],
 )
 async def test_an_answer_is_judged_under_the_policy_of_its_moment(shed, mode, kind):
-    """What became stricter holds; what a person agreed to under one mode, they agreed to under another."""
+    """A stricter policy holds. A change of the mode does not undo an approval."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher)
     shed.permissions.set_mode(mode)
@@ -131,8 +131,8 @@ async def test_an_answer_is_judged_under_the_policy_of_its_moment(shed, mode, ki
     assert len(shed.ran) == (kind == "ok")
 
 
-async def test_a_new_rule_counts_for_what_waits(shed):
-    """It was asked about under the old ones."""
+async def test_a_new_rule_counts_for_a_waiting_call(shed):
+    """The request was made under the old rules."""
     approvals = Approvals()
     request = await waiting(shed.dispatcher(approvals))
     stricter = Dispatcher(shed.catalog, permissions=Permissions(rules=["deny cut"]), approvals=approvals)
@@ -170,8 +170,8 @@ class Recorder:
         return result
 
 
-async def test_hooks_before_are_not_run_again_the_others_are(shed):
-    """What a hook made of the arguments is what was asked about, and what runs."""
+async def test_only_hooks_before_a_call_do_not_run_again_on_resume(shed):
+    """The person approved the arguments after these hooks, and they run."""
     hook = Recorder()
     dispatcher = shed.dispatcher(hooks=[hook])
     request = await waiting(dispatcher)
@@ -182,8 +182,8 @@ async def test_hooks_before_are_not_run_again_the_others_are(shed):
     assert shed.ran == [("larch", 1)]
 
 
-async def test_a_hook_s_question_is_answered_by_a_person(shed):
-    """It is not asked again on resume; what else asks is."""
+async def test_a_question_of_a_hook_is_answered_by_a_person(shed):
+    """The hook does not ask again on resume, and other rules do."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -213,7 +213,7 @@ async def test_after_hooks_see_the_result_of_a_denied_resume(shed):
     assert hook.seen[-1] == "after denied"
 
 
-async def test_a_hook_that_refuses_before_leaves_nothing_to_answer(shed):
+async def test_a_hook_that_refuses_a_call_leaves_no_request(shed):
     """No request is made for a call that may not run."""
 
     class Guard:
@@ -253,8 +253,8 @@ async def test_a_resumed_call_is_validated_again():
     assert (result.kind, ran) == ("bad_args", [])
 
 
-async def test_a_tool_finds_its_call_as_it_was(shed):
-    """The id, the session and the principal of the call that was asked about."""
+async def test_a_resumed_tool_sees_its_original_call(shed):
+    """It has the id, the session and the principal of the request."""
     catalog, identities = Catalog(), []
 
     @catalog.tool
@@ -291,7 +291,7 @@ async def test_another_mask_in_an_edit_is_refused(shed):
 
 
 async def test_other_principal_does_not_learn_the_outcome(shed):
-    """It does not learn whose outcome it was, either."""
+    """It does not learn whose call it was, either."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal="ada")
     await dispatcher.resume(request, Decision.approve(principal="ada"))
@@ -319,8 +319,8 @@ async def test_a_tool_error_in_a_preview_is_the_result_of_the_call():
     assert result.request is None
 
 
-async def test_a_slip_in_an_edit_is_asked_about_again(shed):
-    """The person who edits is told what does not fit."""
+async def test_a_mistake_in_an_edit_is_asked_about_again(shed):
+    """The person who edits reads the problem."""
     reasons = []
 
     def ask(request: ApprovalRequest) -> Decision:
@@ -377,8 +377,8 @@ async def test_judges_and_options_get_deep_copies_of_the_arguments():
     assert ran == [(["ada"], {"a": [1]})]
 
 
-async def test_an_argument_that_may_be_anything_is_decoded_again_for_a_retry():
-    """What the first attempt did to it is not seen by the second."""
+async def test_an_argument_of_any_type_is_decoded_again_for_a_retry():
+    """The second attempt does not see changes by the first."""
     catalog, received = Catalog(), []
 
     @catalog.tool(idempotent=True)
@@ -395,7 +395,7 @@ async def test_an_argument_that_may_be_anything_is_decoded_again_for_a_retry():
 
 
 async def test_a_judge_that_wraps_permissions_is_asked():
-    """What it passes on for another is not its own word."""
+    """A verdict that it passes on is not its own."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -417,7 +417,7 @@ async def test_a_judge_that_wraps_permissions_is_asked():
 
 
 async def test_a_read_only_tool_that_states_a_write_does_not_run():
-    """One of the two is wrong, and plan mode would let it pass."""
+    """One of the two statements is wrong, and plan mode would let the call pass."""
     catalog, ran = Catalog(), []
 
     @catalog.tool(read_only=True, preflight=lambda arguments: Writes("notes.txt"))

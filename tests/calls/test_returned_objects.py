@@ -94,7 +94,7 @@ class Copying:
 )
 @pytest.mark.parametrize("thread", [None, True], ids=["async", "sync"])
 async def test_the_returned_object_is_the_same_object(returns, value, hooks, thread):
-    """It is neither copied nor encoded, with any hooks."""
+    """It is not copied and not encoded, with any hooks."""
     async with build(value, returns, thread=thread, hooks=hooks) as dispatcher:
         result = await dispatcher.call("give")
     assert result.kind == "ok"
@@ -138,7 +138,7 @@ async def test_a_result_from_the_cache_has_no_object():
 )
 @pytest.mark.parametrize("value", [5, "plain", {"a": 1}])
 async def test_a_result_that_was_stored_has_no_object(value, travel):
-    """Only its JSON is kept, and everything else about it."""
+    """Only its JSON and its other fields are kept."""
     result = await build(value, type(value)).call("give")
     copied = travel(result)
     assert copied.returned is None
@@ -146,8 +146,8 @@ async def test_a_result_that_was_stored_has_no_object(value, travel):
     assert result.returned is value
 
 
-async def test_an_object_that_cannot_be_copied_does_no_harm():
-    """It is in no pickle, in no deep copy and in no text about the result."""
+async def test_an_object_that_cannot_be_copied_causes_no_error():
+    """It is not in a pickle, a deep copy or the repr of the result."""
     value = Locked()
     result = await build(value).call("give")
     assert (result.kind, result.returned) == ("failed", value)

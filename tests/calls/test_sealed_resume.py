@@ -100,7 +100,7 @@ async def test_an_id_does_not_do_where_requests_are_sealed(shed):
 
 
 async def test_a_call_with_secrets_cannot_be_sealed(shed):
-    """They would travel in the open; the result says what to do."""
+    """They would be readable in the seal. The result has the remedy."""
     result = await shed.dispatcher(Approvals(key=KEY)).call("lock", {"code": "1234"})
     assert (result.kind, shed.ran) == ("internal", [])
     assert "give Approvals a store" in result.text

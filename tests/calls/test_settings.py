@@ -22,7 +22,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_one(option, nearest):
         Dispatcher(Catalog(), **{option: None})
 
 
-def test_an_unknown_option_that_resembles_none_is_refused_with_all_of_them():
+def test_an_unknown_option_without_a_similar_name_is_refused_with_all_names():
     with pytest.raises(TypeError, match="write one of permissions, safety, .*chance"):
         Dispatcher(Catalog(), xyzzy=1)
 
@@ -35,6 +35,6 @@ def test_the_docstring_explains_every_option_in_order():
 
 
 def test_an_option_that_is_left_out_has_its_default():
-    """One that is given is used."""
+    """A given one is used."""
     settings = Dispatcher(Catalog(), max_chars=500).settings
     assert (settings.max_chars, settings.max_concurrency, settings.retry) == (500, 100, RetryPolicy())

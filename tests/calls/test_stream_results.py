@@ -255,7 +255,7 @@ async def test_a_cancelled_call_stops_reading_and_closes_the_iterator(is_async):
         assert await asyncio.to_thread(stream.closed.wait, 10)
 
 
-async def test_a_call_that_is_cancelled_before_the_function_returns_reads_nothing():
+async def test_a_call_that_is_cancelled_before_the_function_returns_reads_no_items():
     entered, go_on, numbers = threading.Event(), threading.Event(), itertools.count()
     stream = Countdown(numbers)
 
@@ -295,7 +295,7 @@ async def test_an_iterable_inside_a_result_meets_the_same_limit(monkeypatch):
     assert "more than 1,000 items" in result.error.message
 
 
-async def test_the_items_are_reported_while_they_are_read():
+async def test_items_are_reported_during_the_reading():
     reports = []
     await call(build_tool(STREAMS["map"], Iterator[int]), on_progress=reports.append)
     assert [report.value for report in reports] == [2, 1]

@@ -62,7 +62,7 @@ def test_a_function_that_returns_a_value_is_not_streaming():
 
 
 @pytest.mark.parametrize("function", [items, wrapped])
-async def test_a_function_that_returns_a_generator_may_say_so(function):
+async def test_a_function_that_returns_a_generator_may_be_marked_as_streaming(function):
     """`streaming=True` is for a function whose code does not show that it streams."""
     reports = []
     tool = Tool.described(function, name="items", streaming=True)
@@ -100,7 +100,7 @@ def test_streaming_is_refused_for_a_function_that_does_not_yield(function):
         Tool.described(function, streaming=True)
 
 
-def test_the_fact_does_not_change_what_a_person_agreed_to():
+def test_the_streaming_fact_does_not_change_an_approval():
     """An approval of an older version, which did not know the fact, can still be answered."""
     from toolkit.approvals.identity import identity_of
 

@@ -105,7 +105,7 @@ async def test_a_later_call_waits_for_a_stuck_call_of_its_caller_until_its_time_
 
 
 async def test_a_waiting_call_can_be_cancelled(dispatcher, abandon):
-    """It leaves no trace among those that wait."""
+    """It leaves no entry in the queue."""
     await abandon(dispatcher, "hang", session=ADA)
     waiting = asyncio.ensure_future(dispatcher.call("write", session=ADA))
     await asyncio.sleep(0)
@@ -117,7 +117,7 @@ async def test_a_waiting_call_can_be_cancelled(dispatcher, abandon):
 
 
 async def test_the_same_read_of_another_caller_is_not_refused(dispatcher, release, abandon):
-    """Only the caller whose call hangs is told that it still runs."""
+    """Only the caller whose call hangs gets the refusal."""
     await abandon(dispatcher, "look", session=ADA)
     again = await dispatcher.call("look", timeout_seconds=SOON, session=ADA)
     assert (again.kind, "still runs" in again.text) == ("failed", True)
@@ -202,7 +202,7 @@ async def test_approvals_and_the_audit_log_do_not_need_the_threads_of_tools(busy
 
 
 async def test_large_arguments_are_checked_while_every_tool_thread_hangs(busy_dispatcher):
-    """Their check has threads of its own."""
+    """The check has threads of its own."""
     result = await busy_dispatcher.call("write", {"n": list(range(2000))}, session=ADA)
     assert result.kind == "bad_args"
 
@@ -248,7 +248,10 @@ class HangingLog(AuditLog):
 
 @pytest.mark.parametrize(("event", "kind"), [("verdict", "timeout"), ("intent", "timeout"), ("outcome", "ok")])
 async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, release, tmp_path, event, kind, caplog):
-    """Before the effect the call times out; after it the result comes back, and the log says what may be missing."""
+    """
+    Before the effect, the call times out. After it, the result comes back, and a log line says that a line may be
+    missing.
+    """
     audit = HangingLog(tmp_path / "audit.jsonl", release)
     dispatcher = Dispatcher(catalog, audit=audit, cleanup_seconds=0.5)
     assert (await dispatcher.call("write")).kind == "ok"  # with everything loaded, the limit is far away
@@ -266,10 +269,10 @@ async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, r
 
 
 @pytest.mark.parametrize("record", ["a result", "an unknown tool", "a refused answer"])
-async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(
+async def test_an_audit_log_that_hangs_does_not_keep_a_result_for_ever(
     catalog, release, tmp_path, monkeypatch, record, caplog
 ):
-    """The call sets no limit, and there is nothing left to do but to write down what came of it."""
+    """The call has no limit, and only its outcome is left to write."""
     monkeypatch.setattr("toolkit.calls.settings.MAX_NOTE_SECONDS", SOON)
     audit = HangingLog(tmp_path / "audit.jsonl", release)
     dispatcher = Dispatcher(catalog, audit=audit)

@@ -25,7 +25,7 @@ async def test_a_log_record_of_a_tool_carries_its_name(caplog):
     assert [(record.name, record.message) for record in caplog.records] == [("toolkit.tools.speak", "hello")]
 
 
-def test_logging_settings_of_the_program_count_whenever_they_are_made(caplog):
+def test_logging_settings_of_the_program_count_at_any_time(caplog):
     """They may be for one tool or for all tools."""
     logger = ToolLogger("set_later")
     with caplog.at_level(logging.ERROR, "toolkit.tools"):
@@ -37,7 +37,7 @@ def test_logging_settings_of_the_program_count_whenever_they_are_made(caplog):
 
 
 def test_a_filter_and_a_level_that_a_tool_sets_are_kept():
-    """They are those of the registered logger."""
+    """They belong to the registered logger."""
     logger = ToolLogger("sets_itself")
     logger.setLevel("ERROR")
     assert logging.getLogger("toolkit.tools.sets_itself").level == logging.ERROR

@@ -52,8 +52,8 @@ def test_a_call_under_trio_says_that_trio_is_not_supported(dispatcher, name, is_
     assert (result.kind, result.tool, result.error.message) == ("internal", name, TRIO_REFUSAL)
 
 
-def test_a_batch_and_an_answer_under_trio_say_so_too(dispatcher):
-    """One result for each call; nothing is claimed."""
+def test_a_batch_and_an_answer_under_trio_are_refused(dispatcher):
+    """Each call has one result, and no request is claimed."""
     trio = pytest.importorskip("trio", reason="trio is not installed")
     results = trio.run(dispatcher.call_many, [("plain", {}), ("missing", {})])
     assert [result.error.message for result in results] == [TRIO_REFUSAL] * 2

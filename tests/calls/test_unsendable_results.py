@@ -126,8 +126,8 @@ def test_the_remedy_fits_the_value(value, remedy):
 
 
 @pytest.mark.parametrize(("read_only", "advice"), [(False, "do not call it again"), (True, "would give the same")])
-async def test_a_call_whose_result_cannot_be_given_says_that_it_ran_and_is_not_retried(read_only, advice):
-    """The effect has happened, so the result must not lead to a second one."""
+async def test_a_call_whose_result_cannot_be_sent_is_not_retried(read_only, advice):
+    """The effect has happened, and the result says that the call ran."""
     catalog, times = Catalog(), []
 
     @catalog.tool(read_only=read_only)

@@ -11,7 +11,7 @@ def _echo(arguments: dict[str, object]) -> dict[str, object]:
     return arguments
 
 
-def test_looking_for_a_near_name_among_thousands_lets_other_tasks_run():
+def test_the_search_for_a_similar_name_among_thousands_lets_other_tasks_run():
     async def main() -> None:
         catalog = Catalog(
             *(

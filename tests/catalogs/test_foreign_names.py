@@ -75,7 +75,7 @@ TWINS = [("read_file", "Read_File"), ("read_file", "read-file"), ("read_file", "
 @pytest.mark.parametrize(("first", "second"), TWINS)
 @pytest.mark.parametrize("origins", [("mcp:shop", "python"), ("python", "mcp:shop"), ("mcp:shop", "mcp:bank")])
 def test_a_tool_from_outside_does_not_differ_from_another_only_in_case(first, second, origins):
-    """Whichever comes first; the error names both and the remedy."""
+    """The order does not matter, and the error has both names and the remedy."""
     catalog = Catalog(make_tool(first, origins[0]))
     with pytest.raises(DuplicateTool, match=rf"`{first}` and `{second}` differ only in case or separators.*prefixed\("):
         catalog.add(make_tool(second, origins[1]))
@@ -93,8 +93,8 @@ def test_two_tools_of_the_program_may_differ_only_in_case(first, second):
     assert [catalog[first].name, catalog[second].name] == [first, second]
 
 
-def test_an_own_twin_does_not_hide_a_foreign_one():
-    """Of three names that look alike, every pair counts."""
+def test_a_tool_of_the_program_does_not_hide_a_similar_foreign_one():
+    """Every pair of three similar names counts."""
     catalog = Catalog(make_tool("read", "python"), make_tool("Read", "python"))
     with pytest.raises(DuplicateTool, match="`read` and `READ`"):
         catalog.add(make_tool("READ"))
@@ -110,16 +110,16 @@ def test_a_tool_may_have_an_alias_that_resembles_its_name():
     assert Catalog(make_tool("read_file", aliases=["readFile"]))["readFile"].name == "read_file"
 
 
-def test_a_tool_from_outside_can_be_replaced_by_itself():
-    """A server that tells of its tools anew is no twin of itself."""
+def test_a_tool_from_outside_can_replace_itself():
+    """A server may describe its tools again."""
     catalog = Catalog(make_tool("find"))
     newer = make_tool("find")
     assert catalog.add(newer, replace=True)["find"] is newer
 
 
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,20}", fullmatch=True))
-def test_folding_forgets_case_and_separators_alone(name):
-    """What is left is what a reader takes for the name."""
+def test_folding_drops_only_case_and_separators(name):
+    """The letters and digits stay."""
     assert fold_name(name) == fold_name(name.upper()) == fold_name(name.replace("_", "-"))
     assert fold_name(name) == "".join(letter for letter in name.lower() if letter.isalnum())
 
@@ -148,7 +148,7 @@ def test_a_prefix_may_make_a_later_name_impossible(name):
     assert view.names() == ["web_find", "web_list"]
 
 
-def test_the_first_of_two_servers_with_the_same_name_of_a_tool_keeps_it():
+def test_the_first_of_two_servers_with_the_same_tool_name_keeps_the_name():
     """A server that comes later cannot take a tool away, and tools of the program always stay."""
     first, second, own = Catalog(make_tool("a")), Catalog(make_tool("b", "mcp:bank")), Catalog()
     both = first.merged(second, own)

@@ -74,14 +74,14 @@ def modules(write_module):
     )
 
 
-def test_a_module_offers_what_it_defines(modules):
-    """Tools, and the tools of its catalogs; not what it imported."""
+def test_loading_a_module_adds_the_tools_that_the_module_defines(modules):
+    """The tools of its catalogs are included, and imported tools are not."""
     catalog = Catalog().load("tools_plain")
     assert catalog.names() == ["registered", "described", "owned", "schematic"]
 
 
-def test_a_module_offers_what_it_exports(modules):
-    """`__all__` is its author's word: re-exports and objects count, the rest does not."""
+def test_loading_a_module_with_all_adds_its_exports(modules):
+    """Re-exports and objects in `__all__` count, and other names do not."""
     catalog = Catalog().load("tools_exporting")
     assert sorted(catalog.names()) == ["described", "imported", "method", "owned", "sized"]
 

@@ -64,7 +64,7 @@ class Sub(Base):
 
 
 def test_the_decorated_methods_of_an_object_are_added_bound():
-    """In the order they were written; nothing else of it is touched."""
+    """They come in the order of the class, and no other attribute is read."""
     catalog = Catalog(Base("mine"))
     assert catalog.names() == ["find", "close"]
     assert catalog["find"].facts.read_only
@@ -79,15 +79,15 @@ def test_a_decorated_method_is_not_registered_without_an_instance():
         Catalog(Base.find.__tool__)
 
 
-def test_a_method_written_over_counts_as_it_is_written_last():
-    """Decorated again it is that tool, in the same place; undecorated it is none."""
+def test_an_overriding_method_replaces_the_tool_of_the_base_class():
+    """If it is decorated, the new tool has the same place. Otherwise there is no tool."""
     catalog = Catalog(Sub())
     assert catalog.names() == ["find", "extra"]
     assert catalog["find"].facts.destructive
     assert list(catalog["find"].schema["properties"]) == ["text", "deep"]
 
 
-def test_a_prefix_lets_two_objects_of_one_class_be_added():
+def test_two_objects_of_one_class_can_be_added_with_a_prefix():
     first, second = Base("one"), Base("two")
     catalog = Catalog(first, Catalog(second).prefixed("second_"))
     assert run(catalog["find"], {"text": "x"}) == ("one", "x")
@@ -95,7 +95,7 @@ def test_a_prefix_lets_two_objects_of_one_class_be_added():
 
 
 def test_one_class_is_read_once():
-    """All its objects share what was read from it."""
+    """All its objects share the result."""
     assert Catalog(Base())["find"].about is Catalog(Base())["find"].about
 
 
@@ -185,7 +185,7 @@ class Counter:
 
 
 def test_a_dataclass_instance_may_have_tools():
-    """It need not be hashable, nor have a dictionary."""
+    """It need not be hashable, and need not have a dictionary."""
     counter = Counter()
     run(Catalog(counter)["count"], {"n": 3})
     assert counter.counts == [3]
@@ -263,14 +263,14 @@ def test_a_proxy_beside_the_tools_is_not_disturbed():
 
 @pytest.mark.parametrize("double", [mock.Mock(), mock.MagicMock()])
 def test_a_mock_can_be_added(double):
-    """It ends, and the tool takes anything."""
+    """The tool accepts any arguments."""
     (mock_tool,) = Catalog(double)
     run(mock_tool, {"anything": 1})
     double.assert_called_once_with(anything=1)
 
 
 def test_a_mock_of_a_function_has_its_signature():
-    """So tests can stand in for the real thing."""
+    """So a test can use it in place of the function."""
 
     def send(to: str):
         """Send."""
@@ -357,8 +357,8 @@ def test_a_value_that_is_not_a_tool_is_refused_with_a_hint(value, words):
 
 
 @pytest.mark.parametrize("gather", [list, tuple, set])
-def test_a_list_of_functions_is_as_many_tools(gather):
-    """Also a list of lists, and one with a catalog in it."""
+def test_a_list_of_functions_is_a_tool_for_each_function(gather):
+    """It may contain lists and catalogs."""
 
     def double(number: int) -> int:
         """Return twice the number."""
@@ -375,8 +375,8 @@ def test_a_list_of_functions_is_as_many_tools(gather):
 # Catalogs.
 
 
-def test_a_catalog_brings_the_names_it_gave():
-    """Aliases that it gave itself, and those of a view."""
+def test_a_catalog_that_is_added_brings_its_aliases():
+    """Aliases of a view are included."""
 
     def read():
         """Read."""

@@ -43,22 +43,22 @@ def test_a_large_group_does_not_crowd_out_a_small_one():
 
 
 def test_the_largest_groups_come_first():
-    """With at least three names each."""
+    """Each has at least three names."""
     summary = catalog_of({f"g{size}": size for size in (3, 50, 7, 99, 20)}).summary(max_tokens=150)
     lines = summary.splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["g99", "g50", "g20", "g7", "g3"]
     assert all(line.count("_") >= 3 for line in lines)
 
 
-def test_the_names_that_say_most_are_shown():
-    """Their words are in many names of the group, and each brings others."""
+def test_the_most_useful_names_are_shown():
+    """Their words are in many names of the group, and each shows other words."""
     names = ["ping", "issue_list", "issue_get", "issue_close", "repo_list", "repo_get", "user_get", "version"]
     catalog = Catalog(*(Tool.from_schema(name, "Do it.", {"type": "object"}, print, group="hub") for name in names))
     assert catalog.summary(max_tokens=20) == "hub (8): ping, issue_get, repo_list, ... 5 more"
 
 
 def test_groups_without_room_are_counted():
-    """With no room for all lines the summary says how many groups it leaves out."""
+    """The last line has their number."""
     summary = catalog_of({f"group{number}": 3 for number in range(100)}).summary(max_tokens=70)
     group_count = summary.count("(3)")
     assert 0 < group_count < 100
@@ -99,8 +99,8 @@ def test_the_budget_holds(groups, max_tokens):
     st.integers(120, 400),
 )
 @pytest.mark.long
-def test_the_budget_is_used(groups, max_tokens):
-    """To nine tenths, if there is more to say."""
+def test_a_summary_uses_nine_tenths_of_its_budget(groups, max_tokens):
+    """A shorter summary is complete."""
     catalog = catalog_of(groups)
     summary = catalog.summary(max_tokens=max_tokens)
     whole = catalog.summary(max_tokens=10_000)

@@ -112,7 +112,7 @@ async def test_a_destructive_object_asks_in_mode_auto(attributes, mode, kind):
 
 @pytest.mark.anyio
 async def test_the_aliases_and_the_validation_of_an_object_count():
-    """Its names are found, and its own check is asked."""
+    """Its aliases are found, and its own check is called."""
 
     def refuse_root(self, arguments):
         return {"path": "not the whole disk"} if arguments["path"] == "/" else None
@@ -211,8 +211,8 @@ def test_a_misspelt_fact_is_refused_with_the_nearest_one(name, value, fact):
         ("client", object()),
     ],
 )
-def test_an_attribute_that_is_not_a_fact_is_left_alone(name, value):
-    """An object may have any others."""
+def test_an_attribute_that_is_not_a_fact_is_ignored(name, value):
+    """An object may have any other attributes."""
     assert facts_of(make(**{name: value})) == Facts()
 
 
@@ -261,7 +261,7 @@ class Database:
 
 @pytest.mark.anyio
 async def test_the_call_of_an_object_may_take_the_context_and_resources():
-    """By annotation, as for functions; an argument of the same name is kept apart."""
+    """They are found by their annotations, as for functions. An argument of the same name is kept apart."""
 
     def call(self, payload, context: Context, database: Inject[Database], *, times=2):
         return [payload, context.call.name, database.name, times]

@@ -60,7 +60,7 @@ def test_the_error_for_an_unknown_tool_has_the_nearest_names_and_aliases(catalog
 
 
 def test_names_aliases_tools_and_functions_can_be_in_a_catalog(catalog):
-    """Also a bound method, which Python makes anew each time."""
+    """This includes a bound method, which Python builds again at each access."""
 
     class Service:
         def find(self):
@@ -79,7 +79,7 @@ def test_names_aliases_tools_and_functions_can_be_in_a_catalog(catalog):
 
 
 def test_an_empty_catalog_is_false():
-    """And says that it is empty."""
+    """Its repr says that it is empty."""
     assert not Catalog()
     assert Catalog(build_tool("a"))
     assert repr(Catalog()) == "<Catalog: empty>"
@@ -97,7 +97,7 @@ def test_deferred_tools_are_left_out_of_the_definitions_by_default(catalog):
 
 
 def test_definitions_follow_the_catalog(catalog):
-    """They are kept, until something changes."""
+    """They are cached until a change."""
     first = catalog.definitions()
     first.clear()
     assert len(catalog.definitions()) == 2
@@ -133,7 +133,7 @@ def test_a_view_shows_the_changed_tools_and_follows_its_source(name, names, cata
     [("filtered", "cat"), ("merged", "cat"), ("prefixed", "fs.cat"), ("sorted", "cat"), ("provided", "cat")],
 )
 def test_a_view_keeps_aliases(name, alias, catalog):
-    """They lead to the tool as the view has it."""
+    """An alias leads to the tool of the view."""
     view = VIEWS[name](catalog)
     assert view[alias] is next(tool for tool in view if tool.name.endswith("read"))
     assert ("cat" in view) is (alias == "cat")
@@ -141,8 +141,7 @@ def test_a_view_keeps_aliases(name, alias, catalog):
     assert alias.replace("cat", "more") in view
 
 
-def test_a_filter_takes_aliases_with_it(catalog):
-    """The alias of a tool that is left out leads nowhere."""
+def test_a_filter_drops_the_aliases_of_hidden_tools(catalog):
     view = catalog.filtered(lambda tool: not tool.facts.read_only)
     assert "cat" not in view
     assert view.get("cat") is None
@@ -167,7 +166,7 @@ def test_a_view_has_the_methods_of_a_catalog(view):
 
 
 def test_a_prefixed_tool_states_its_new_aliases(catalog):
-    """So that it can be added elsewhere and still answer to them."""
+    """So the aliases still work in another catalog."""
     assert catalog.prefixed("fs.")["fs.read"].facts.aliases == ("fs.cat",)
 
 
@@ -304,7 +303,7 @@ def test_a_listener_of_a_view_is_not_called_for_a_hidden_tool(catalog):
 
 
 def test_a_change_reaches_a_merged_view_once(catalog):
-    """Although it comes by two ways."""
+    """Both sources of the view report it."""
     changes = []
     catalog.merged(catalog.prefixed("x_")).subscribe(changes.append)
     catalog.add(build_tool("new"))

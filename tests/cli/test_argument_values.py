@@ -96,8 +96,8 @@ SCHEMA = {
         ("", {}),
     ],
 )
-def test_the_schema_says_what_a_word_means(words, arguments):
-    """A number for a number, a text for a text; what is not clear is handed on as text."""
+def test_the_type_of_an_argument_comes_from_the_schema(words, arguments):
+    """A number becomes a number, and a text a text. An unclear word stays text."""
     decoded = arguments_of(words.split(" ") if words else [], SCHEMA)
     assert decoded == arguments
     assert json.dumps(decoded) == json.dumps(arguments)  # True is not 1
@@ -120,7 +120,7 @@ def test_the_schema_says_what_a_word_means(words, arguments):
     ],
 )
 def test_a_word_that_is_not_an_argument_is_refused(words, problem):
-    """With the word, and what to write."""
+    """The message has the word and the right form."""
     with pytest.raises(BadArgs) as caught:
         arguments_of(words, SCHEMA)
     assert str(caught.value) == problem
@@ -148,8 +148,8 @@ def test_all_problems_of_arguments_are_reported_together():
     "schema",
     [{}, {"properties": []}, {"properties": {"a": 5}}, {"$defs": 5, "properties": {"a": {"$ref": "#/$defs/a"}}}],
 )
-def test_odd_schemas_are_no_reason_to_fail(schema):
-    """The author of the schema is told elsewhere."""
+def test_odd_schemas_do_not_cause_an_error(schema):
+    """The author of the schema learns of them elsewhere."""
     assert arguments_of(["a=5"], schema) == {"a": 5}
 
 
@@ -166,8 +166,8 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), JSON, max_size=4))
-def test_json_arrives_as_it_was_written(arguments):
-    """With `:=` it does so under any schema, and as an object."""
+def test_json_arguments_arrive_unchanged(arguments):
+    """This holds with `:=` under any schema, and for a JSON object."""
     assert arguments_of([f"{key}:={json.dumps(value)}" for key, value in arguments.items()], SCHEMA) == arguments
     assert parse_json_arguments(json.dumps(arguments)) == arguments
 

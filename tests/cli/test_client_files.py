@@ -27,7 +27,7 @@ ENTRY = build_entry(CLIENTS["cursor"], "tools.py", Path("/shop"))
         ("gemini", "darwin", HOME / ".gemini/settings.json"),
     ],
 )
-def test_a_client_keeps_its_file_where_the_system_wants_it(client, system, path):
+def test_the_file_of_a_client_is_in_the_usual_place_of_the_system(client, system, path):
     assert find_client_path(CLIENTS[client], system, {}) == path
 
 
@@ -39,7 +39,7 @@ def test_the_folder_of_programs_can_be_elsewhere(tmp_path):
 
 
 @pytest.mark.parametrize("indent", [2, 4, "\t"])
-def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path, indent):
+def test_adding_and_removing_a_server_leaves_the_rest_unchanged(tmp_path, indent):
     """Keys that are not about servers, other servers, the order and the indentation stay."""
     path = tmp_path / "mcp.json"
     rest = {"theme": "dunkelgrün", "mcpServers": {"git": {"command": "git-mcp", "env": {"A": "1"}}}, "last": [1.5]}
@@ -82,8 +82,8 @@ def test_a_file_that_a_link_leads_to_is_changed_there(tmp_path):
         ('{"mcpServers": []}', "`mcpServers` is not an object"),
     ],
 )
-def test_a_file_that_would_lose_something_is_refused(tmp_path, content, reason):
-    """With the place of the problem, and without a change."""
+def test_a_file_that_would_lose_content_is_refused(tmp_path, content, reason):
+    """The message has the place of the problem, and the file is unchanged."""
     path = tmp_path / "mcp.json"
     path.write_text(content)
     with pytest.raises(Failure, match=reason):

@@ -23,8 +23,8 @@ async def five():
     return 5
 
 
-def test_it_runs_one_thing_after_another():
-    """In the same loop, and leaves nothing behind."""
+def test_the_loop_runs_several_coroutines_one_after_another():
+    """The signal handler is restored."""
     before = signal.getsignal(signal.SIGINT)
     with open_interruptible_loop() as loop:
         assert loop.run(five()) == loop.run(five()) == 5
@@ -34,7 +34,7 @@ def test_it_runs_one_thing_after_another():
 
 
 def test_a_signal_that_another_thread_gets_wakes_the_loop():
-    """It sleeps until something happens, and a signal is something."""
+    """The loop sleeps until an event, and a signal is an event."""
 
     async def wait_for_ever():
         # To a thread and not to the process: the main thread is not interrupted, so only the wake-up helps.
@@ -142,9 +142,7 @@ def test_the_first_signal_cancels_and_the_second_one_interrupts():
         run_coroutine(stubborn())
 
 
-def test_a_cancellation_that_no_signal_asked_for_is_none_of_ours():
-    """It comes out as what it is."""
-
+def test_a_cancellation_without_a_signal_is_raised_unchanged():
     async def give_up():
         raise asyncio.CancelledError
 
@@ -168,8 +166,8 @@ def test_a_handler_of_the_program_stays():
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_second_signal_lets_the_clean_up_end():
-    """What was broken off has ended when `run` raises, so it does not mix with what runs next."""
+def test_a_clean_up_ends_after_a_second_signal():
+    """It has ended when `run` raises, so it does not mix with the next coroutine."""
     steps = []
 
     async def work():
@@ -211,7 +209,7 @@ def test_a_third_signal_is_not_kept_waiting():
 
 
 def test_a_clean_up_has_a_time_limit():
-    """After a second signal it is waited for only so long."""
+    """The limit begins with the second signal."""
 
     async def work():
         try:

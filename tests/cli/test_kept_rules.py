@@ -33,7 +33,7 @@ def test_the_rule_of_the_grant_is_offered(text, rule):
 
 
 @pytest.mark.parametrize("askers", [["rule `ask bash`"], ["mode `default`", "fact `open_world`"], []])
-def test_no_rule_is_offered_that_would_change_nothing(askers):
+def test_a_rule_that_would_change_nothing_is_not_offered(askers):
     """An allow rule answers only for the mode."""
     assert UserRules().rule_for(request(*askers), Grant(tool="0" * 64, scope="tool", rule="bash")) is None
 
@@ -49,7 +49,7 @@ RULES = st.text(
     st.sampled_from(["", "# mine\n", 'mode = "plan"\n', "[limits]\nmax_turns = 3\n"]),
 )
 def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
-    """With any content before, the file has one more rule afterwards, and every line that was there."""
+    """The file may have any content, and every line of it stays."""
     entries = ",\n".join(f"  {json.dumps(text, ensure_ascii=False)}" for text in rules)
     text = f"{head}[rules] # mine\nallow = [ # commands\n{entries}\n] # the end\nask = []\n" if rules else head
     changed = _add_rule(text, rule)
@@ -70,7 +70,7 @@ def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
         '[rules]\nx = """\nallow = [\n"""\nallow = []\n',
     ],
 )
-def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
+def test_a_file_that_is_not_understood_is_not_changed(tmp_path, text):
     """The message has the line to add by hand."""
     path = tmp_path / "toolkit.toml"
     path.write_text(text)
@@ -80,7 +80,7 @@ def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
 
 
 def test_a_rule_is_kept_once(tmp_path):
-    """In a new file too, which only the user can read."""
+    """Only the user can read a new file."""
     rules = UserRules(tmp_path / "config" / "toolkit.toml")
     for rule in ("bash(ls:*)", "bash(ls:*)", "write"):
         rules.keep(rule)
@@ -90,8 +90,8 @@ def test_a_rule_is_kept_once(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("answer", ["y", ""])
-def test_an_always_answer_is_kept_if_the_user_says_so(shop, answer):
-    """ "Always" answers kept in the user's settings."""
+def test_an_always_answer_is_saved_if_the_user_agrees(shop, answer):
+    """It is saved in the settings of the user."""
     call = ["-m", "toolkit", "call", "tools.py", "cancel", "day=2026-05-01"]
     with contextlib.closing(Terminal(call)) as terminal:
         terminal.until("[y]es")

@@ -49,7 +49,7 @@ def test_the_help_has_a_whole_sentence_for_every_command(shop):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_says_what_it_does_with_an_example(shop, name):
+def test_every_help_has_a_description_and_an_example(shop, name):
     """Every option is described; a command that loads a target says that this runs its code."""
     ran = shop.run(name, "--help")
     assert ran.code == 0
@@ -82,8 +82,8 @@ def test_the_version_is_that_of_the_distribution(shop):
     assert re.fullmatch(r"toolkit, version \d+\.\d+\.\d+\n", shop.run("--version").out)
 
 
-def test_it_can_be_run_from_code(capsys):
-    """With arguments of one's own; it ends as a program does."""
+def test_the_command_line_can_be_called_from_python(capsys):
+    """It ends with `SystemExit`."""
     with pytest.raises(SystemExit) as ended:
         main(["list", "no_such_module"])
     assert ended.value.code == 2
@@ -101,7 +101,7 @@ def test_the_package_does_without_the_command_line(shop):
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
-def test_the_error_for_a_missing_package_has_the_command_that_installs_it(shop, missing):
+def test_the_error_for_a_missing_package_has_the_command_to_install_the_package(shop, missing):
     """This holds for the command, and for an import of the display."""
     hide = f"import sys; sys.modules['{missing}'] = None; "
     hint = (
@@ -163,6 +163,6 @@ def test_ctrl_c_while_a_class_is_made_ends_with_the_usual_code(shop, text):
 
 
 def test_each_file_of_the_folder_of_commands_is_a_command():
-    """What commands share stands beside the folder."""
+    """Shared code stands beside the folder."""
     files = {path.stem for path in (ROOT / "toolkit" / "cli" / "commands").glob("[!_]*.py")}
     assert files == {_FILE_NAMES.get(name, name) for name in COMMANDS}

@@ -45,8 +45,8 @@ for name in ("serve", "Servers", "nothing"):
 """
 
 
-def test_importing_a_name_that_needs_the_extra_raises_an_error_that_names_it():
-    """Server and client have the same message, and an unknown name is not taken for a missing package."""
+def test_importing_a_name_without_its_extra_raises_an_error_that_names_the_extra():
+    """Server and client have the same message. An unknown name is not mistaken for a missing package."""
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-c", PYTHON_SCRIPT], capture_output=True, text=True, check=True, env=environment

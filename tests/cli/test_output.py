@@ -97,8 +97,8 @@ def test_a_bug_is_not_hidden():
         raise KeyError("x")
 
 
-def test_warnings_of_ours_are_a_line_and_others_are_left_alone(capsys):
-    """What is foreign in them is made visible."""
+def test_our_warnings_are_one_line_and_others_are_unchanged(capsys):
+    """Escape codes in a warning are made visible."""
     errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -28,12 +28,12 @@ ORIGIN = f"mcp:{name_server(COMMAND)}"
     ],
 )
 def test_a_command_takes_the_place_of_the_target(words, expected):
-    """Wherever it is written, before `--`."""
+    """It may stand anywhere before `--`."""
     assert _place_command(words) == expected
 
 
 def test_the_tools_of_a_command_are_listed_and_called(shop):
-    """By the names that they have at the server; a rule names them by their origin."""
+    """They have the names of the server, and a rule names them by their origin."""
     listed = shop.run("list", "--command", COMMAND)
     assert listed.code == 0
     assert ("echo", ORIGIN) in {(tool["name"], tool["origin"]) for tool in listed.json}
@@ -42,8 +42,8 @@ def test_the_tools_of_a_command_are_listed_and_called(shop):
     assert "hi" in called.json["text"]
 
 
-def test_tools_of_a_server_are_called_not_trusted(shop):
-    """Not destructive: the server did not say so, and it is not believed if it says otherwise."""
+def test_tools_of_a_server_are_shown_as_not_trusted(shop):
+    """They are not shown as destructive, because the server did not say so."""
     listed = " ".join(shop.run("list", "--command", COMMAND, "-o", "text").out.split())
     assert "echo not trusted" in listed
     assert "destructive" not in listed
@@ -75,7 +75,7 @@ def test_a_rule_for_one_server_holds_for_no_other(shop):
     assert shop.run("call", "--command", other, "echo", "text=hi", "--rule", f"allow {ORIGIN}/echo").code == 7
 
 
-def test_a_call_of_a_server_asks_a_person_if_there_is_no_rule(shop):
+def test_a_call_to_a_server_asks_a_person_without_a_rule(shop):
     assert shop.run("call", "--command", COMMAND, "echo", "text=hi").code == 7
 
 
@@ -89,13 +89,13 @@ def test_a_call_of_a_server_asks_a_person_if_there_is_no_rule(shop):
     ],
 )
 def test_a_server_that_cannot_be_used_is_an_error(shop, arguments, says):
-    """It names the server as it was written."""
+    """It has the server in the words of the user."""
     ran = shop.run("list", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.err
 
 
-def test_a_file_of_servers_is_a_target_once_it_is_trusted(shop):
+def test_a_file_of_servers_is_a_target_after_it_is_trusted(shop):
     """Its mistakes are notes."""
     words = shlex.split(COMMAND)
     entries = {"evil": {"command": words[0], "args": words[1:]}, "wrong": {}}

@@ -108,7 +108,7 @@ def test_no_server_starts_if_the_file_of_pins_cannot_be_read(shop, user):
 
 
 @pytest.mark.long
-def test_servers_of_a_project_are_started_once_it_is_trusted(shop, user):
+def test_servers_of_a_project_start_after_the_project_is_trusted(shop, user):
     """The report of trust shows the exact command and the names of its variables."""
     shop.write(".toolkit/toolkit.toml", server() + 'env = { TOKEN = "secret" }\n')
     with model(DONE, DONE) as stub:
@@ -136,7 +136,7 @@ def test_a_server_of_the_settings_is_a_target(shop, user):
 
 @pytest.mark.long
 def test_a_server_that_is_the_target_is_not_started_again(shop, user):
-    """Else its tools would collide with themselves."""
+    """Its tools would otherwise collide with themselves."""
     with model(DONE) as stub:
         user(server(), stub)
         ran = shop.run("agent", "mcp:evil", "Say it again.")

@@ -100,7 +100,7 @@ def test_a_tool_that_cannot_be_described_is_an_error_of_its_author(shop):
 
 
 def test_a_block_that_raises_ends_the_target(shop):
-    """What is raised inside is not mistaken for a failure to load."""
+    """An error inside the block is not mistaken for a failure to load."""
     with pytest.raises(KeyError), open_target("builtin"):
         raise KeyError("x")
     with pytest.raises(CatalogError), open_target("x://y"):
@@ -178,7 +178,7 @@ def test_the_users_rules_and_hooks_count_beside_those_of_a_dispatcher(db, tmp_pa
 
 @pytest.mark.long
 def test_the_user_is_asked_about_a_call_of_a_dispatcher_without_a_prompt(db):
-    """`module:dispatcher` as a target: what would wait is asked about in the terminal."""
+    """The target is `module:dispatcher`, and the terminal asks."""
     with contextlib.closing(Terminal(["-m", "toolkit", "call", "db.py:dispatcher", "add", "n=3"])) as terminal:
         terminal.until("[y]es")
         terminal.type("y\n")

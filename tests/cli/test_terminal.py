@@ -90,7 +90,7 @@ def test_the_option_json_gives_json_in_a_terminal(terminal):
 
 
 def test_a_person_is_asked_and_the_result_is_the_output(terminal):
-    """With yes it runs; standard output may be piped all the same."""
+    """The tool runs after a yes. Standard output may be piped."""
     screen = terminal("call", "tools.py", "cancel", "day=2026-05-01", stdout=subprocess.PIPE)
     screen.until("[y]es")
     screen.type("y\n")
@@ -193,7 +193,6 @@ def test_ctrl_c_ends_a_call_that_runs(terminal):
 
 @pytest.mark.long
 def test_progress_is_shown_in_a_terminal(terminal):
-    """What a tool reports of itself."""
     screen = terminal("call", "tools.py", "flaky", "failures=0")
     assert screen.read_to_end() == 0
     assert "flaky: half way" in screen.lines()
@@ -201,7 +200,7 @@ def test_progress_is_shown_in_a_terminal(terminal):
 
 @pytest.mark.long
 def test_a_report_with_a_total_is_a_bar_while_the_call_runs(shop, terminal):
-    """Nothing of it is left on the screen, and nothing is written to a pipe."""
+    """The bar disappears from the screen, and a pipe does not get it."""
     shop.write("parts.py", PARTS)
     screen = terminal("call", "parts.py", "download")
     assert screen.read_to_end() == 0

@@ -60,7 +60,7 @@ def test_a_hook_can_keep_an_agent_from_starting(shop, user):
 
 
 def test_one_hook_may_change_a_call_and_another_ask_about_it(shop, user):
-    """Hooks are given one by one, so that neither answer is lost."""
+    """Each hook sees the call by itself, so no answer is lost."""
     (user / "toolkit.toml").write_text(
         """
 [[hooks]]
@@ -84,8 +84,8 @@ def test_a_hook_file_with_mistakes_ends_the_command(shop, user):
     assert "did you mean 'before'" in ran.err.replace("`", "'")
 
 
-def test_a_projects_hooks_count_once_its_folder_is_trusted(shop, user):
-    """Until then each one is named as ignored, with the remedy."""
+def test_the_hooks_of_a_project_count_after_its_folder_is_trusted(shop, user):
+    """Before that, a note names each one with the remedy."""
     shop.write(".toolkit/toolkit.toml", BLOCK.format(tools="*"))
     ran = shop.run("call", "tools.py", "free_days", "year=2026")
     assert ran.code == 0
@@ -94,8 +94,8 @@ def test_a_projects_hooks_count_once_its_folder_is_trusted(shop, user):
     assert shop.run("call", "tools.py", "free_days", "year=2026").code == 5
 
 
-def test_explain_names_the_hooks_that_it_does_not_run(shop, user):
-    """A call that it says would run may still be blocked."""
+def test_explain_names_the_hooks_that_do_not_run(shop, user):
+    """They may still block a call that `explain` allows."""
     (user / "toolkit.toml").write_text(BLOCK.format(tools="free_days"))
     ran = shop.run("explain", "tools.py", "free_days", "year=2026")
     assert ran.code == 0
@@ -132,8 +132,8 @@ def test_a_skill_is_a_slash_command_in_a_prompt(shop, user):
     assert "Plan a trip in May." in str(stub.heard[0])
 
 
-def test_a_skill_that_cannot_be_used_is_named(shop, user):
-    """With the file, the line and the reason; the tools are there all the same."""
+def test_the_error_of_an_invalid_skill_has_its_file_and_line(shop, user):
+    """It has the reason as well. The tools are still there."""
     write_skill(user / "skills" / "odd.md", "tools: [fre_days]")
     ran = shop.run("list", "tools.py")
     assert ran.code == 0
@@ -142,8 +142,8 @@ def test_a_skill_that_cannot_be_used_is_named(shop, user):
     assert "a skill is left out" not in shop.run("call", "tools.py", "free_days", "year=2026").err
 
 
-def test_a_projects_skills_count_once_its_folder_is_trusted(shop, user):
-    """Until then each one is named as ignored."""
+def test_the_skills_of_a_project_count_after_its_folder_is_trusted(shop, user):
+    """Before that, a note names each one."""
     write_skill(shop.folder / ".toolkit" / "skills" / "mine.md", description="Does mine.")
     ran = shop.run("list", "tools.py")
     assert f"ignored: {os.path.realpath(shop.folder)}" in ran.err
@@ -151,8 +151,7 @@ def test_a_projects_skills_count_once_its_folder_is_trusted(shop, user):
     assert "mine" in [tool["name"] for tool in shop.run("list", "tools.py").json]
 
 
-def test_cancel_is_still_asked_about(shop, user):
-    """A hook that lets a call through does not approve it."""
+def test_a_hook_that_allows_a_call_does_not_approve_the_call(shop, user):
     (user / "toolkit.toml").write_text('[[hooks]]\non = "before"\ncommand = "true"\n')
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask")).code == 7

@@ -48,8 +48,8 @@ def test_a_provider_is_needed_only_for_a_file_with_tools_and_no_agent(shop, cont
 
 
 @pytest.mark.parametrize("target", ["api.yaml", "openapi:api.yaml"])
-def test_an_http_api_is_a_target_with_tools(shop, target):
-    """So an agent is made for it."""
+def test_an_http_api_is_a_target_for_a_worker(shop, target):
+    """An agent is made for it."""
     shop.write("api.yaml", '{"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}, "paths": {}}')
     ran = shop.run("worker", target)
     assert (ran.code, "no provider is chosen" in ran.err) == (2, True), ran.err
@@ -59,8 +59,8 @@ def test_an_http_api_is_a_target_with_tools(shop, target):
     ("content", "kinds"),
     [(FLOWS, ["flow:check", "flow:release"]), (FLOWS + TOOLS + AGENT, ["agent", "flow:check", "flow:release"])],
 )
-def test_all_flows_of_a_file_are_worked_on(shop, content, kinds):
-    """With its agent, if it has one."""
+def test_a_worker_runs_all_flows_of_a_file(shop, content, kinds):
+    """It also runs the agent of the file."""
     shop.write("work.py", content)
     settings = load_command_settings(database="sqlite:///runs.sqlite")
     options = WorkerOptions(database=None, queue=None, concurrency=1, calls=CallOptions(settings=settings))

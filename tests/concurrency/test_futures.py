@@ -28,7 +28,7 @@ async def test_the_first_outcome_counts(future):
 
 
 async def test_an_error_is_an_outcome(future):
-    """It is raised where the result is read."""
+    """Reading the result raises it."""
     set_outcome(future, None, LookupError("broken"))
     with pytest.raises(LookupError, match="broken"):
         future.result()

@@ -46,15 +46,15 @@ async def wait_for_start(gate):
     assert await asyncio.get_running_loop().run_in_executor(None, gate.started.wait, 10)
 
 
-async def test_a_function_runs_elsewhere(threads):
-    """And its result comes back to the loop."""
+async def test_a_function_runs_in_another_thread(threads):
+    """Its result comes back to the loop."""
     thread = await threads.run(threading.current_thread)
     assert thread is not threading.current_thread()
     assert thread.daemon
 
 
-async def test_context_variables_are_carried_over(threads):
-    """Each job has its own copy; what it sets stays there."""
+async def test_context_variables_are_copied(threads):
+    """Each job has its own copy, so its changes stay there."""
 
     def work():
         value = NAME.get()
@@ -225,7 +225,7 @@ async def test_closing_ends_idle_threads_at_once():
     assert not any(thread.is_alive() for thread in threads_of_pool)
 
 
-async def test_closing_lets_running_and_waiting_jobs_finish():
+async def test_running_and_waiting_jobs_finish_after_closing():
     threads = ThreadPool(1)
     gate = Gate()
     busy, waiting = threads.run(gate), threads.run(lambda: 5)
@@ -256,8 +256,8 @@ async def test_a_thread_without_work_ends_by_itself():
     second.join(5)
 
 
-async def test_a_waiting_thread_holds_nothing_of_the_last_call(threads):
-    """Neither its values nor, through an error's traceback, its frame."""
+async def test_a_waiting_thread_keeps_no_object_of_the_last_call(threads):
+    """Its values and the frames of its traceback are freed."""
 
     class Heavy:
         pass

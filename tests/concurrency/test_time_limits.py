@@ -81,7 +81,7 @@ async def observe(script, cancel_after, wrap):
 
 
 @given(script=steps, cancel_after=st.integers(0, 12))
-def test_code_that_cleans_up_in_time_notices_nothing(script, cancel_after):
+def test_a_time_limit_does_not_change_code_that_ends_in_time(script, cancel_after):
     """Values, errors, cancellations and their order are those of a plain await."""
 
     def limit(coroutine):
@@ -155,7 +155,7 @@ async def loops() -> None:
         (len, False, True),
     ],
 )
-def test_the_code_of_a_function_says_whether_it_can_wait(function, is_coroutine, suspends):
-    """What cannot be read may do anything."""
+def test_the_code_of_a_function_shows_whether_it_can_wait(function, is_coroutine, suspends):
+    """Unreadable code may do anything."""
     assert is_coroutine_function(function) is is_coroutine
     assert may_suspend(function) is suspends

@@ -31,7 +31,7 @@ def test_wrapped_lines_of_a_paragraph_are_joined(paragraphs, width, indent):
     ],
 )
 def test_lists_and_code_keep_their_lines(text, expected):
-    """Only lines that were wrapped are joined."""
+    """Only wrapped lines are joined."""
     assert join_lines(text) == expected
 
 

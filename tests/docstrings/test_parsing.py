@@ -149,8 +149,8 @@ def written(request):
     return request.param
 
 
-def test_every_style_says_the_same(written):
-    """One docstring, written in each style, comes apart alike."""
+def test_every_style_has_the_same_meaning(written):
+    """One docstring is written in each style."""
     assert parse(written) == READ
 
 
@@ -318,8 +318,8 @@ def test_returns(text, expected):
         ("Raises:", []),
     ],
 )
-def test_raises(text, expected):
-    """Each exception has one line, in every style."""
+def test_raised_exceptions_are_read_in_every_style(text, expected):
+    """Each exception has one line."""
     assert parse(f"Count.\n\n{text}") == Docstring("Count.", {}, "", tuple(expected))
 
 
@@ -357,8 +357,8 @@ def test_raises(text, expected):
         "@raise Leak: leak",
     ],
 )
-def test_sections_never_leak(section):
-    """What a section or session holds is not in the description, and the prose around it is."""
+def test_sections_are_not_in_the_description(section):
+    """The prose around a section stays."""
     assert parse(f"Do it.\n\n{section}") == parse(f"\nDo it.\n\n{section}\n")
     assert "leak" not in parse(f"Do it.\n\n{section}").description.lower()
     assert parse(f"Do it.\n\n{section}").description == "Do it."

@@ -173,7 +173,7 @@ SIMPLE_TEXTS = st.text(alphabet="aB1 :().,=[]\"'`*\\-#é€", max_size=20) | st.
     st.lists(st.tuples(st.text(alphabet="ab_1é", min_size=1, max_size=5), SIMPLE_TEXTS), min_size=1, max_size=4),
     st.integers(1, 6),
 )
-def test_simple_entries_are_read_as_docstring_parser_reads_them(entries, margin):
+def test_simple_entries_are_read_as_by_docstring_parser(entries, margin):
     """One line for each parameter is the usual form, and takes a tenth of the time without the parser."""
     sections = Sections()
     body = "".join(f"\n{' ' * margin}{name}: {text}" for name, text in entries)

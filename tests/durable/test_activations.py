@@ -141,8 +141,8 @@ async def test_work_that_is_fenced_is_lost(bench):
     assert (bench.status, bench.ended) == ("running", [])
 
 
-async def test_work_that_is_fenced_although_no_other_process_has_it_fails(bench):
-    """The run does not stay "running" for ever: it fails, says why, and can be retried."""
+async def test_work_that_is_fenced_without_another_process_fails(bench):
+    """The run does not stay "running" for ever. It has the reason, and can be retried."""
 
     async def repeat_a_step(activation):
         raise RunTakenOver("the step 'x' has a record already")
@@ -154,8 +154,8 @@ async def test_work_that_is_fenced_although_no_other_process_has_it_fails(bench)
 
 
 @pytest.mark.parametrize("has_deadline", [True, False])
-async def test_a_run_that_cannot_be_read_ends_all_the_same(bench, has_deadline):
-    """The record that made the work fail may also prevent that the end is described."""
+async def test_a_run_that_cannot_be_read_ends(bench, has_deadline):
+    """The record that made the work fail may also prevent a description of the end."""
 
     async def fail(activation):
         raise ValueError("the record has version 2")
@@ -174,8 +174,8 @@ async def test_a_run_that_cannot_be_read_ends_all_the_same(bench, has_deadline):
         assert (performed.row.status, performed.row.problem) == ("failed", "ValueError: the record has version 2")
 
 
-async def test_giving_back_what_was_taken_over_does_nothing(bench):
-    """A run that was taken over while it lost the database is lost."""
+async def test_a_run_that_was_taken_over_is_not_given_back(bench):
+    """It was taken over while the database was away."""
 
     async def lose(activation):
         bench.journal.activate("a", worker="other", now=2.0, max_lives=9)
@@ -211,7 +211,7 @@ async def test_a_run_that_was_cut_off_too_often_fails(bench):
     assert "cut off 2 times" in performed.row.problem
 
 
-async def test_a_caller_who_is_cancelled_while_the_run_is_taken_gives_it_back(bench):
+async def test_a_run_is_given_back_if_its_caller_is_cancelled_during_the_take_over(bench):
     """No activation is left that no process works on."""
     task = asyncio.ensure_future(bench.perform())
     await asyncio.sleep(0)
@@ -238,8 +238,8 @@ async def test_the_same_run_is_not_performed_twice_at_once(bench):
     assert (await first).delivery == "done"
 
 
-async def test_a_cancellation_of_the_work_by_itself_is_not_an_end(bench):
-    """A tool that raises CancelledError out of the run gives the run back."""
+async def test_a_cancellation_inside_the_work_does_not_end_the_run(bench):
+    """A tool that raises CancelledError gives the run back."""
 
     async def cancel(activation):
         raise asyncio.CancelledError
@@ -253,7 +253,7 @@ class EndOfProgram(BaseException):
 
 
 async def test_an_error_that_ends_the_program_is_raised(bench):
-    """It is neither a failure of the run nor hidden."""
+    """It is not a failure of the run, and it is not hidden."""
 
     async def leave(activation):
         raise EndOfProgram
@@ -275,8 +275,8 @@ async def test_a_timeout_of_the_work_is_not_mistaken_for_the_deadline(bench, tmp
     assert (performed.row.status, performed.row.problem) == ("failed", "TimeoutError: of a tool")
 
 
-async def test_giving_back_lets_the_work_clean_up(bench):
-    """The work is cancelled once, so what it does in `finally` is done."""
+async def test_work_is_cleaned_up_before_its_run_is_given_back(bench):
+    """The work is cancelled once, so its `finally` blocks run."""
     has_begun, is_clean = asyncio.Event(), False
 
     async def hold(activation):
@@ -317,7 +317,7 @@ async def test_a_run_whose_end_could_not_be_written_is_given_back_when_the_datab
     assert (await bench.perform()).row.status == "done"
 
 
-async def test_a_run_that_goes_on_again_is_not_taken_from_its_activation(bench):
+async def test_an_active_run_is_not_taken_from_its_activation(bench):
     """Only runs that this host does not work on are given back."""
     has_begun, may_end = asyncio.Event(), asyncio.Event()
 

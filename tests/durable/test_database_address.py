@@ -55,5 +55,5 @@ def test_only_the_address_of_a_file_has_a_path():
     ],
 )
 def test_an_address_is_shown_without_its_password(database, expected):
-    """Wherever in the address the password stands."""
+    """The password may stand anywhere in the address."""
     assert hide_password(database) == expected

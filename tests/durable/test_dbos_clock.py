@@ -31,7 +31,7 @@ def test_the_sql_clock_has_fractions_of_a_second(connection):
 
 
 @pytest.mark.parametrize("words", ["", "'now'", "'1970-01-02'", "0, 'unixepoch', '+1 day'", "'nothing'"])
-def test_all_other_words_mean_what_they_mean_in_sqlite(connection, words):
+def test_other_arguments_of_unixepoch_mean_the_same_as_in_sqlite(connection, words):
     """The connections of other programs in the process get the function as well."""
     with closing(sqlite3.connect(":memory:")) as plain:
         expected = plain.execute(f"SELECT unixepoch({words})").fetchone()[0]
@@ -46,7 +46,7 @@ def test_a_connection_that_is_not_sqlite_gets_no_clock_function():
 
 
 def test_an_engine_of_dbos_has_the_clock(tmp_path):
-    """In every Python and with every SQLite that the tests run with."""
+    """This holds for every Python and every SQLite that the tests run with."""
     dbos_tables.mend_clock()
     dbos_tables.mend_clock()
     engine = create_engine(f"sqlite:///{tmp_path}/rows.sqlite")

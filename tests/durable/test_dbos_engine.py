@@ -52,7 +52,7 @@ class Worker:
             assert self.changed.wait_for(lambda: len(self.runs) >= count, timeout=30)
 
 
-def test_a_job_is_kept_once_however_often_it_is_enqueued(engine):
+def test_a_job_is_kept_once_for_several_enqueues(engine):
     """The same id is the same job."""
     for _ in range(2):
         engine.enqueue(RunJob(id="a/1", run_id="a"))
@@ -131,7 +131,7 @@ def test_two_queues_of_one_database_have_their_own_workers(engine, tmp_path):
 
 
 @pytest.mark.long
-def test_the_dbos_of_the_user_is_left_alone(engine, tmp_path):
+def test_the_dbos_of_the_user_is_not_changed(engine, tmp_path):
     """A process that uses DBOS for something else cannot have a worker."""
     dbos.DBOS(config={"name": "mine", "system_database_url": f"sqlite:///{tmp_path}/mine.sqlite"})
     try:
@@ -189,7 +189,7 @@ def test_a_job_that_a_worker_returns_is_delivered_again(engine):
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_a_lost_job_stays_with_the_worker_that_has_it(engine, is_taken):
+def test_a_lost_job_stays_with_the_worker_that_owns_it(engine, is_taken):
     """A worker that was taken over changes nothing about the job; otherwise the job is done."""
     worker = Worker(delivery="lost")
     worker.gate.clear()
@@ -291,7 +291,7 @@ def test_the_log_of_dbos_goes_to_the_handlers_of_the_user(engine):
 
 
 @pytest.mark.long
-def test_dbos_is_loaded_when_a_worker_needs_it():
+def test_dbos_is_loaded_only_for_a_worker():
     """Importing the package, and a host that only reads, need no DBOS."""
     code = "import sys, toolkit.durable.host; sys.exit('dbos' in sys.modules or 'sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 -- our own words

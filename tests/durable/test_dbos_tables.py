@@ -85,7 +85,7 @@ def test_processes_that_begin_at_once_do_not_stop_each_other(tmp_path):
 
 
 def test_a_file_that_cannot_be_used_is_an_error_of_the_store(tmp_path):
-    """It says what the database said."""
+    """It has the message of the database."""
     (tmp_path / "runs.sqlite").write_text("this is no database, and long enough to be read as a header of one" * 20)
     with pytest.raises(DurableError, match="the engine's database cannot be used") as caught:
         DbosEngine(f"sqlite:///{tmp_path}/runs.sqlite")

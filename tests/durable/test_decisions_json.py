@@ -31,7 +31,7 @@ denials = st.builds(Decision.deny, texts, by=st.none() | texts, principal=st.non
 
 @given(approvals | denials, times)
 def test_a_decision_is_read_as_it_was_written(decision, decided_at):
-    """JSON keeps every field, and declined answers too."""
+    """JSON keeps every field, and also declined answers."""
     decision = replace(decision, decided_at=decided_at)
     assert decision_from_json(json.loads(json.dumps(decision_to_json(decision)))) == decision
 

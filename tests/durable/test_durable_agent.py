@@ -84,7 +84,7 @@ async def test_approvals_are_kept_beside_the_runs(tmp_path):
         assert [pending.id for pending in SQLiteApprovals(path).pending()] == [request.id]
 
 
-async def test_a_store_of_the_user_is_kept(tmp_path):
+async def test_the_approval_store_of_the_user_is_used(tmp_path):
     """A dispatcher with a durable store keeps it."""
     shop = Shop(tmp_path, approvals=Approvals(SQLiteApprovals(tmp_path / "own.approvals.sqlite")))
     async with shop.open() as durable:
@@ -237,8 +237,8 @@ async def test_requests_that_expire_are_denied_and_the_run_goes_on(tmp_path):
     assert [result.kind for result in run.messages[2].results] == ["denied", "denied"]
 
 
-async def test_a_failed_run_is_retried_from_where_it_was(tmp_path):
-    """What was done and decided before is not done or asked again."""
+async def test_a_failed_run_is_retried_from_its_last_step(tmp_path):
+    """Earlier steps are not repeated, and earlier decisions are not asked for again."""
     script = [[ToolCall("pay", {"bill": "A"}, "a")], RuntimeError("the model is away"), "never"]
     shop = Shop(tmp_path, script=script)
     async with shop.open() as durable:
@@ -255,8 +255,8 @@ async def test_a_failed_run_is_retried_from_where_it_was(tmp_path):
     assert (run.text, shop.paid) == ("done", ["A"])
 
 
-async def test_a_cancelled_run_says_so(tmp_path):
-    """The run that the caller gets is stopped, with the reason, and valid."""
+async def test_the_caller_gets_a_cancelled_run_with_the_reason(tmp_path):
+    """The run is stopped and valid."""
     async with Shop(tmp_path).open() as durable:
         await durable.run("pay", id="a")
         await durable.cancel("a", "not needed any more")
@@ -279,7 +279,7 @@ async def test_a_deadline_ends_a_run_that_waits(tmp_path):
     assert (run.stop, run.reason) == ("seconds", "the deadline of the run has passed")
 
 
-async def test_a_run_that_is_under_way_can_be_looked_at(tmp_path):
+async def test_an_active_run_can_be_read(tmp_path):
     """Its row becomes a run with the prompt."""
     async with Shop(tmp_path).open() as durable:
         row = await durable.start(UserMessage.of("pay"), id="a")
@@ -347,7 +347,7 @@ async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
     assert (run.text, looks) == ("done", ["diary"])
 
 
-async def test_only_the_caller_who_gave_a_refused_decision_gets_the_error(tmp_path, caplog):
+async def test_only_the_caller_with_the_refused_decision_gets_the_error(tmp_path, caplog):
     """The call of another caller runs meanwhile."""
     began, may_end = asyncio.Event(), asyncio.Event()
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]
@@ -376,8 +376,7 @@ async def test_only_the_caller_who_gave_a_refused_decision_gets_the_error(tmp_pa
     assert f"the decision about the request {diary.id!r} was refused" in caplog.text
 
 
-async def test_a_run_that_was_cut_off_too_often_says_so(tmp_path):
-    """The run that the caller gets has failed, with the reason."""
+async def test_a_run_that_was_cut_off_too_often_fails_with_the_reason(tmp_path):
     async with Shop(tmp_path).open() as durable:
         await durable.start("pay", id="a")
         for _ in range(3):

@@ -37,8 +37,8 @@ def list_results(run):
     return [result.kind for message in run.messages if isinstance(message, ToolMessage) for result in message.results]
 
 
-async def test_a_cancelled_run_has_what_it_did(tmp_path):
-    """What it did since it waited is in the conversation, and a call without a result says so."""
+async def test_a_cancelled_run_has_its_finished_steps(tmp_path):
+    """The calls since its last pause are in the conversation, and a call without a result says so."""
     shop = build_shop(tmp_path)
     hold = asyncio.Event()
 
@@ -66,8 +66,8 @@ async def test_a_cancelled_run_has_what_it_did(tmp_path):
     assert shop.paid == ["A", "B"]
 
 
-async def test_a_run_that_is_cancelled_while_it_waits_has_no_call_that_waits(tmp_path):
-    """The turn that waited is left out, as before, and its tokens count."""
+async def test_a_run_that_is_cancelled_while_it_waits_has_no_waiting_call(tmp_path):
+    """The turn that waited is left out, and its tokens count."""
     shop = build_shop(tmp_path)
     async with shop.open() as durable:
         await durable.run("Pay.", id="a")
@@ -76,8 +76,8 @@ async def test_a_run_that_is_cancelled_while_it_waits_has_no_call_that_waits(tmp
     assert ([type(message).__name__ for message in run.messages], run.usage.input_tokens) == (["UserMessage"], 1)
 
 
-async def test_a_run_whose_deadline_has_passed_has_what_it_did(tmp_path):
-    """Also its row has it, for other processes."""
+async def test_a_run_whose_deadline_has_passed_has_its_finished_steps(tmp_path):
+    """Its row has them as well, for other processes."""
     shop, now = build_shop(tmp_path, mode="auto"), time.time()
 
     class SlowShop(Shop):
@@ -105,7 +105,7 @@ async def test_a_run_whose_deadline_has_passed_has_what_it_did(tmp_path):
     assert slow.paid == ["A", "B"]
 
 
-async def test_a_run_that_was_cut_off_too_often_has_what_it_did(tmp_path):
+async def test_a_run_that_was_cut_off_too_often_has_its_finished_steps(tmp_path):
     """No process could write its end."""
     shop = build_shop(tmp_path)
     async with shop.open(max_lives=1) as durable:
@@ -118,7 +118,7 @@ async def test_a_run_that_was_cut_off_too_often_has_what_it_did(tmp_path):
 
 @pytest.mark.parametrize("mode", ["default", "auto"])
 async def test_the_steps_have_the_whole_conversation(tmp_path, mode):
-    """What is put together from them is what the run itself had."""
+    """The conversation that is rebuilt from them equals that of the run."""
     shop = build_shop(tmp_path, mode=mode)
     async with shop.open() as durable:
         run = await durable.run("Pay.", id="a")

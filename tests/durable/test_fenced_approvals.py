@@ -94,8 +94,8 @@ async def test_the_same_holds_for_a_step_of_a_flow(tmp_path):
     assert (ended, paid, thief.is_armed) == (7, ["A"], False)
 
 
-async def test_a_process_that_lost_the_run_claims_nothing_afterwards(tmp_path):
-    """It looks at the journal before it applies the answer of a person."""
+async def test_a_process_that_lost_the_run_claims_no_decision_afterwards(tmp_path):
+    """It reads the journal before it applies the answer of a person."""
     paid, thief, catalog = [], Thief(), Catalog()
     make_pay(catalog.tool, paid, thief, "never")
     claimed = []

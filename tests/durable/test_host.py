@@ -30,8 +30,8 @@ async def host(toys, tmp_path):
         yield host
 
 
-async def test_the_same_id_returns_the_outcome_and_does_nothing_twice(host, toys):
-    """A run that is over is not begun again."""
+async def test_the_same_id_returns_the_outcome_and_repeats_no_step(host, toys):
+    """A run that has ended does not begin again."""
     first = await host.run("toy", "a/b", {"n": 1})
     second = await host.run("toy", "a/b", {"n": 1})
     assert (first.status, second.status) == ("done", "done")
@@ -108,7 +108,7 @@ async def test_a_request_expires_by_the_engine(host):
     assert row.outcome == {"answers": {}}
 
 
-async def test_a_run_is_begun_once_if_two_callers_want_it(host, toys):
+async def test_a_run_begins_once_for_two_callers(host, toys):
     """The second caller waits for the first."""
     first = asyncio.ensure_future(host.run("toy", "a", {"hold": True}))
     await wait_until(lambda: toys.begun)
@@ -119,7 +119,7 @@ async def test_a_run_is_begun_once_if_two_callers_want_it(host, toys):
     assert toys.begun == [("a", 1)]
 
 
-async def test_two_hosts_that_start_the_same_run_begin_it_once(host, toys, tmp_path):
+async def test_a_run_that_two_hosts_start_begins_once(host, toys, tmp_path):
     """The other host waits for the end of the run."""
     async with toys.open_host(tmp_path, engine=LocalEngine()) as other:
         tasks = [asyncio.ensure_future(owner.run("toy", "a", {"hold": True})) for owner in (host, other)]
@@ -188,8 +188,8 @@ async def test_a_cancelled_caller_gives_the_run_back(host, toys):
 
 
 @pytest.mark.parametrize("method", ["start", "decide", "resume", "retry"])
-async def test_a_caller_who_is_cancelled_leaves_a_run_with_its_job(toys, tmp_path, method):
-    """What the journal has written is also enqueued, if the caller is cancelled between the two."""
+async def test_a_run_whose_caller_is_cancelled_has_its_job(toys, tmp_path, method):
+    """A run in the journal is also enqueued if the caller is cancelled between the two."""
     engine = LocalEngine()
     async with toys.open_host(tmp_path, engine=engine) as host:
         if method == "retry":
@@ -271,7 +271,7 @@ async def test_closing_a_host_ends_its_worker(toys, tmp_path):
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-async def test_a_worker_that_is_cancelled_while_it_starts_is_stopped(toys, tmp_path, is_broken):
+async def test_a_worker_that_is_cancelled_during_its_start_is_stopped(toys, tmp_path, is_broken):
     """No job is delivered afterwards, and the host can have a worker again."""
     loop, engine = asyncio.get_running_loop(), LocalEngine()
     start_worker = engine.start_worker
@@ -294,8 +294,8 @@ async def test_a_worker_that_is_cancelled_while_it_starts_is_stopped(toys, tmp_p
             await wait_for_status(host, "a", "done")
 
 
-async def test_a_worker_that_cannot_end_in_good_order_says_so(host, caplog):
-    """The error of the engine is logged, and the worker ends all the same."""
+async def test_an_error_while_a_worker_ends_is_logged(host, caplog):
+    """The error comes from the engine, and the worker ends."""
 
     def fail():
         raise RuntimeError("the engine is stuck")
@@ -367,8 +367,7 @@ async def test_purging_removes_runs_that_are_over(host):
     assert [row.id for row in await host.list()] == ["b"]
 
 
-async def test_events_tell_what_happened(host):
-    """The events of a run are in order."""
+async def test_events_are_in_order(host):
     await host.run("toy", "a", {"ask": True})
     await host.resume("a", {"ask-a": Decision.approve()})
     kinds = [event.kind for event in await host.events("a")]

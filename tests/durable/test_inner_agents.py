@@ -72,7 +72,7 @@ async def test_an_agent_in_a_tool_of_a_durable_agent_waits_with_its_run(shop, da
     assert set(shop.run_ids) == {"r"}
 
 
-async def test_a_run_that_waits_inside_a_tool_counts_what_its_agent_has_used(shop, database):
+async def test_a_waiting_run_inside_a_tool_counts_the_use_of_its_agent(shop, database):
     async with DurableAgent(build_outer(shop, shop.agent("pay")), database) as durable:
         run = await durable.run("go", id="r")
         assert run.spent.turns == 2
@@ -234,9 +234,8 @@ async def test_an_undo_with_an_agent_inside_waits_and_undoes_once(shop, database
 
 
 @pytest.mark.parametrize("failure", [Transient("lost", happened="maybe"), None], ids=["in doubt", "halted"])
-async def test_a_flow_that_fails_lists_the_items_whose_agents_wait_and_a_retry_does_not_repeat_them(
-    shop, database, failure
-):
+async def test_a_failed_flow_lists_items_with_waiting_agents(shop, database, failure):
+    """A retry does not run these agents again."""
     agent = shop.agent("note", "pay", mode="auto")
 
     class Hook:

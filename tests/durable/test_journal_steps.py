@@ -106,7 +106,7 @@ async def test_a_call_that_never_began_is_run(journal):
 
 
 async def test_a_call_that_was_cut_off_is_not_run_again(journal):
-    """Its result says that it may or may not have happened, and stays so."""
+    """Its result says that it may or may not have happened, and does not change."""
     work = Work(cut_off=True)
     with pytest.raises(Killed):
         await activate(journal).call("r/call/c1", call(), work, may_repeat=False, session=Session())
@@ -130,8 +130,8 @@ async def test_a_call_that_may_be_repeated_is_run_again(journal):
     assert [event.kind for event in journal.read_events("r")].count("began") == 3
 
 
-async def test_a_process_that_was_replaced_runs_nothing(journal):
-    """The call is stopped before its effect, and the run raises the error, also if hooks replaced it."""
+async def test_a_process_that_was_replaced_runs_no_call(journal):
+    """The call stops before its effect, and the run raises the error even if hooks replaced it."""
     steps = activate(journal)
     activate(journal)
     work = Work()
@@ -218,7 +218,7 @@ async def test_a_record_that_cannot_be_read_is_named(journal, record):
 
 
 async def test_a_cancelled_step_is_still_recorded(journal):
-    """What has happened is recorded, also if the task is cancelled while the journal writes."""
+    """The task may be cancelled while the journal writes."""
     steps = activate(journal)
     work = Work()
     original = journal.finish
@@ -238,7 +238,7 @@ async def test_a_cancelled_step_is_still_recorded(journal):
     assert journal.read_steps("r")["r/call/c1"].state == "done"
 
 
-async def test_a_step_that_is_cancelled_while_it_begins_has_not_begun(journal):
+async def test_a_step_that_is_cancelled_during_its_beginning_has_not_begun(journal):
     """The tool has not run, so the next activation runs it, and does not say that it may have happened."""
     steps = activate(journal)
     original, work, loop = journal.begin, Work(), asyncio.get_running_loop()
@@ -359,8 +359,8 @@ async def test_a_cancellation_waits_for_the_only_copy_of_a_result(journal):
     assert journal.read_steps("r")["r/call/c1"].state == "done"
 
 
-async def test_a_result_whose_process_was_replaced_is_not_kept(journal):
-    """The process that has the run now says what is known."""
+async def test_a_result_of_a_replaced_process_is_not_kept(journal):
+    """The process that has the run now decides about the step."""
     steps = activate(journal)
     work = Work()
 

@@ -22,13 +22,13 @@ def test_runs_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
     check_killed_runs(MODULE, 3, tmp_path)
 
 
-def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
-    """With the journal and the approvals in one database."""
+def test_a_killed_run_goes_on_with_postgresql(tmp_path, postgres_url):
+    """The journal and the approvals are in one database."""
     check_killed_runs(MODULE, 2, tmp_path, postgres_url)
 
 
-def test_processes_that_are_killed_while_they_start_answer_retry_or_cancel_leave_no_run_stuck(tmp_path):
-    """Either nothing was written, or a worker carries it out once. The requests expire in a day."""
+def test_a_process_that_is_killed_during_start_answer_retry_or_cancel_leaves_no_run_stuck(tmp_path):
+    """Either nothing was written, or a worker does it once. The requests expire in a day."""
     check_killed_runs("tests.durable.killed_answers", 8, tmp_path)
 
 
@@ -37,6 +37,6 @@ def test_killed_answers_are_not_stuck_on_postgresql(tmp_path, postgres_url):
     check_killed_runs("tests.durable.killed_answers", 4, tmp_path, postgres_url)
 
 
-def test_a_process_that_was_frozen_and_replaced_changes_nothing_when_it_wakes_up(tmp_path):
+def test_a_frozen_and_replaced_process_changes_nothing_after_it_wakes_up(tmp_path):
     """It wakes up at another line each time, before or after the run has ended in another process."""
     check_killed_runs("tests.durable.freezing", 3, tmp_path)

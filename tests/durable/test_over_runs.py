@@ -139,7 +139,7 @@ async def test_a_request_in_a_sub_run_is_asked_again(tmp_path):
     assert shop.paid == ["C"]
 
 
-async def test_a_worker_withdraws_what_a_host_without_the_agent_has_cancelled(tmp_path):
+async def test_a_worker_withdraws_the_requests_of_a_run_that_another_host_cancelled(tmp_path):
     """`toolkit runs cancel` knows no agent and no store."""
     shop = Shop(tmp_path)
     async with shop.open() as durable:

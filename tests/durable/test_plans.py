@@ -40,8 +40,8 @@ async def approve_all(durable, run):
     return run
 
 
-async def test_a_plan_is_carried_out_once(tmp_path):
-    """The same call again returns what came of it, also from another process, and `agent.execute` refuses the plan."""
+async def test_a_plan_is_executed_once(tmp_path):
+    """The same call again returns its outcome, also from another process, and `agent.execute` refuses the plan."""
     shop = PlanningShop(tmp_path)
     async with shop.open() as durable:
         planned = await durable.run("Pay.", id="a")
@@ -58,8 +58,8 @@ async def test_a_plan_is_carried_out_once(tmp_path):
     assert (shop.paid, shop.asked) == (["A", "B"], 4)
 
 
-async def test_the_mode_of_the_order_holds(tmp_path):
-    """Each call is made in that mode, with the prompt of the order before it."""
+async def test_a_plan_is_executed_in_the_mode_of_the_order(tmp_path):
+    """The prompt of the order comes before the calls."""
     shop = PlanningShop(tmp_path)
     async with shop.open() as durable:
         await durable.run("Pay.", id="a")
@@ -69,8 +69,8 @@ async def test_the_mode_of_the_order_holds(tmp_path):
 
 
 @pytest.mark.parametrize("crash_at", [2, 3, 4])
-async def test_a_crash_in_the_execution_repeats_nothing(tmp_path, crash_at):
-    """A worker goes on with the plan; calls and replies that were kept are not done again."""
+async def test_a_crash_during_the_execution_of_a_plan_repeats_no_step(tmp_path, crash_at):
+    """A worker goes on with the plan. Recorded calls and replies are not repeated."""
     shop = PlanningShop(tmp_path, crash_at=crash_at)
     async with shop.open() as durable, running(durable.work()):
         await durable.run("Pay.", id="a")

@@ -20,8 +20,8 @@ def build_session(principal="ada", mode=None):
     return session
 
 
-async def test_the_mode_of_the_agents_session_holds(tmp_path):
-    """What the session of the agent must not do, a durable run of the agent must not do either."""
+async def test_the_mode_of_the_session_of_the_agent_holds(tmp_path):
+    """A durable run may do no more than the session allows."""
     shop = Shop(tmp_path, mode="auto", session=build_session(mode="plan"))
     async with shop.open() as durable:
         run = await durable.run("pay", id="a")
@@ -75,7 +75,7 @@ async def test_a_run_without_an_agent_gets_the_mode_of_the_worker(tmp_path):
 
 
 @pytest.mark.parametrize(("principal", "is_granted"), [(None, True), ("ada", True), ("bob", False)])
-async def test_grants_hold_for_the_principal_who_has_them(tmp_path, principal, is_granted):
+async def test_grants_hold_only_for_their_principal(tmp_path, principal, is_granted):
     """A grant of the agent's session does not pass to another principal."""
     session = build_session()
     shop = Shop(tmp_path, session=session)

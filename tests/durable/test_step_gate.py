@@ -91,7 +91,7 @@ async def test_steps_inside_a_call_that_may_not_be_repeated_pass(gate):
         await late
 
 
-async def test_a_step_inside_another_does_not_wait_for_it(gate):
+async def test_a_step_inside_another_step_does_not_wait_for_the_outer_one(gate):
     """A call with a sub-run ends when the next step of the sub-run comes to the gate."""
     inside = asyncio.Event()
 

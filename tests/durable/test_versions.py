@@ -43,7 +43,7 @@ async def test_a_worker_with_another_version_leaves_a_run_to_a_fitting_one(tmp_p
             assert (await wait_for_status(old, "a", "done")).version == "1"
 
 
-async def test_a_person_can_let_any_version_go_on(tmp_path, quick_passing):
+async def test_a_person_can_let_a_run_go_on_with_any_version(tmp_path, quick_passing):
     """There may be no worker of the old version any more."""
     toys, engine = Toys(), LocalEngine()
     async with open_versioned(toys, tmp_path, engine, "1") as old:
@@ -75,8 +75,8 @@ async def test_a_call_here_and_now_goes_on_with_a_run_of_another_version(tmp_pat
         assert (await new.resume("a", {"ask-a": Decision.approve()})).version == "2"
 
 
-async def test_an_agent_has_another_version_with_another_tool(tmp_path):
-    """Its runs say with which version they began."""
+async def test_an_agent_with_another_tool_has_another_version(tmp_path):
+    """Its runs store the version that they began with."""
     shop = Shop(tmp_path)
     async with shop.open() as durable:
         await durable.run("pay", id="a")

@@ -81,8 +81,8 @@ async def test_a_killed_worker_is_replaced_and_no_note_is_doubled(tmp_path, plac
     assert begun_at[1] - died_at < 15
 
 
-async def test_a_frozen_worker_is_taken_over_and_writes_nothing_when_it_wakes_up(tmp_path):
-    """SIGSTOP longer than the heartbeat, then SIGCONT: the run was done elsewhere, and nothing is doubled."""
+async def test_a_frozen_worker_is_replaced_and_writes_nothing_after_it_wakes_up(tmp_path):
+    """It is stopped for longer than the heartbeat. Another worker ends the run meanwhile, and no step is doubled."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
         with (
@@ -145,8 +145,8 @@ async def test_a_run_of_a_killed_caller_is_continued_by_a_worker(tmp_path):
     assert read_notes(tmp_path) == build_expected_notes("a")
 
 
-async def test_a_run_that_kills_its_process_again_and_again_is_stopped(tmp_path):
-    """After `max_lives` activations that were cut off, the run fails and says so."""
+async def test_a_run_that_kills_its_process_repeatedly_is_stopped(tmp_path):
+    """The run fails after `max_lives` activations that were cut off."""
     for _ in range(3):
         with start_process(tmp_path, "run", "a", DIE="reply 2", DIE_ALWAYS="1") as process:
             assert await wait_for_exit(process) == -signal.SIGKILL

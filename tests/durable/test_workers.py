@@ -27,7 +27,7 @@ def observe(clock, *, takeover_seconds=10.0):
     return Observer(takeover_seconds, 4.0, clock=clock)
 
 
-def test_a_worker_is_dead_when_its_counter_stands_still():
+def test_a_worker_whose_counter_stands_still_is_dead():
     """Only the clock of the observer counts."""
     clock = Clock()
     observer = observe(clock)
@@ -56,7 +56,7 @@ def test_a_worker_without_a_counter_is_dead():
 
 @pytest.mark.long
 def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
-    """Its counter need not stand still for long."""
+    """It is dead before its counter has stood still for long."""
     code = "from toolkit.storage.process_owner import owner; print(owner())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 -- our own words
     observer = observe(Clock())
@@ -133,7 +133,7 @@ class AwayEngine(LocalEngine):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("operation", ["start", "decide", "retry", "cancel"])
-async def test_an_operation_written_while_the_engine_was_away_is_carried_out(toys, tmp_path, operation, caplog):
+async def test_an_operation_that_was_written_without_the_engine_is_executed_later(toys, tmp_path, operation, caplog):
     """The caller need not try again. A timer of a day does not count as the job."""
     engine = AwayEngine()
     async with toys.open_host(tmp_path, engine=engine, takeover_seconds=0.1) as host:
@@ -174,8 +174,8 @@ async def test_the_requests_of_a_run_that_was_cancelled_are_withdrawn_by_a_worke
 
 @pytest.mark.long
 @pytest.mark.anyio
-async def test_a_job_of_a_run_that_a_living_worker_has_does_not_disturb_it(toys, tmp_path):
-    """A job that is delivered twice begins nothing twice."""
+async def test_a_second_job_of_an_active_run_is_ignored(toys, tmp_path):
+    """No step begins twice."""
     engine = LocalEngine()
     async with toys.open_host(tmp_path, engine=engine) as host:
         task = asyncio.ensure_future(host.run("toy", "a", {"hold": True}))
@@ -240,8 +240,8 @@ async def test_a_job_for_an_event_loop_that_is_closed_goes_back(toys, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.anyio
-async def test_a_job_is_given_up_when_another_worker_goes_on_with_its_run(toys, tmp_path):
-    """It is watched for a while, because a worker that has died may still be in the list."""
+async def test_a_job_is_dropped_when_another_worker_goes_on_with_its_run(toys, tmp_path):
+    """It is watched for a while, because a dead worker may still be in the list."""
     engine = LocalEngine()
     async with (
         toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.4) as owner_host,
@@ -330,8 +330,8 @@ async def test_the_heart_beats_while_lost_jobs_are_searched(toys, tmp_path):
 
 
 @pytest.mark.anyio
-async def test_a_run_that_the_worker_has_nothing_for_is_left_to_another(tmp_path, monkeypatch, caplog):
-    """It is not activated, so it does not fail; the worker is told of it again and again, but says so once."""
+async def test_a_run_of_an_unknown_kind_is_left_to_another_worker(tmp_path, monkeypatch, caplog):
+    """It is not activated, so it does not fail. The log says so once."""
     monkeypatch.setattr("toolkit.durable.takeover._PASS_ON_SECONDS", 0.01)
     engine, toys = LocalEngine(), Toys()
     newer = toys.open_host(tmp_path, engine=engine)
@@ -349,8 +349,8 @@ async def test_a_run_that_the_worker_has_nothing_for_is_left_to_another(tmp_path
             await wait_for_status(newer, "n", "done")
 
 
-def test_a_run_that_was_left_to_another_and_taken_gets_no_job(tmp_path):
-    """Another worker may have been faster than the beat."""
+def test_a_run_that_another_worker_has_taken_gets_no_job(tmp_path):
+    """The other worker may have been faster than the beat."""
     journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
     options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     takeover = Takeover(journal, engine, Observer(1.0, 1.0), **options)
@@ -367,7 +367,7 @@ def test_a_run_that_was_left_to_another_and_taken_gets_no_job(tmp_path):
     journal.close()
 
 
-def test_a_run_that_was_done_meanwhile_gets_no_job(tmp_path):
+def test_a_run_that_has_ended_gets_no_job(tmp_path):
     """A worker does the job between the look at the run and the look at its job."""
     journal = open_journal(f"sqlite:///{tmp_path}/runs.sqlite")
     journal.create("a", "toy", {}, now=1.0)
@@ -391,8 +391,8 @@ def test_a_run_that_was_done_meanwhile_gets_no_job(tmp_path):
     [(50.0, True), (99.5, False), (99_999.0, True)],
     ids=["long ago", "just now", "by a clock that is ahead"],
 )
-def test_a_run_without_a_job_is_found_whichever_clock_has_written_it(tmp_path, changed_at, is_found):
-    """A run that was just changed is about to get its job. One with a time to come would be waited for until then."""
+def test_a_run_without_a_job_is_found_with_any_clock(tmp_path, changed_at, is_found):
+    """A run that has just changed is about to get its job. A time in the future is not waited for."""
     journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
     journal.create("a", "toy", {}, now=changed_at)
     options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
@@ -401,7 +401,7 @@ def test_a_run_without_a_job_is_found_whichever_clock_has_written_it(tmp_path, c
     journal.close()
 
 
-def test_a_run_of_a_dead_worker_is_taken_over_although_its_clock_was_ahead(tmp_path):
+def test_a_run_of_a_dead_worker_with_a_fast_clock_is_taken_over(tmp_path):
     """The run had no job, because its worker worked on it for a caller."""
     journal, engine, clock = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine(), Clock()
     journal.create("a", "toy", {}, now=1.0)

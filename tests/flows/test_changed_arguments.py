@@ -37,8 +37,8 @@ class ChangeHook:
         return Modify({"part": {"number": 7}}) if call.name == "edit" else Proceed()
 
 
-async def test_a_person_changes_the_value():
-    """What the person has written is what is checked and undone, and the story says so."""
+async def test_a_person_can_change_the_value_of_a_step():
+    """The check and the undo get the new value, and the story names the change."""
     log = []
     flow = build_flow(log, approval="always")
     waiting = await flow.run(Part(1))
@@ -61,7 +61,7 @@ async def test_a_person_changes_the_value_of_a_durable_run(tmp_path):
     assert "edit got another value, from a hook or a person" in story
 
 
-async def test_a_call_inside_a_step_is_none_of_its_arguments():
+async def test_a_call_inside_a_step_does_not_change_its_arguments():
     """The step makes another call with the same dispatcher, and is undone with its own value."""
     log = []
     flow = Flow("nested")

@@ -68,7 +68,7 @@ def build_longer_type():
 
 @pytest.mark.parametrize("facts", [{}, {"back_to": "edit"}])
 async def test_a_step_that_has_changed_is_asked_about_again(database, facts):
-    """The yes of a person to the old step is neither used for the new one nor taken for a no."""
+    """The approval of the old step is not used for the new one, and is not mistaken for a no."""
     log = []
     async with open_host(database) as host:
         waiting = await build_flow(log, **facts).run(Plan(), host, id="r")
@@ -96,8 +96,8 @@ async def test_a_no_to_a_step_that_has_changed_is_a_no(database):
     assert outcome == Failed("publish", ("too early",), left=("edit",))
 
 
-async def test_a_step_that_gets_another_value_is_asked_about_again(database):
-    """A person has agreed to the old value. The step does not run with it in the new flow."""
+async def test_a_step_with_another_value_is_asked_about_again(database):
+    """A person has approved the old value. The step does not run with it in the new flow."""
     log = []
     async with open_host(database) as host:
         waiting = await build_flow(log).run(Plan(), host, id="r")
@@ -110,8 +110,8 @@ async def test_a_step_that_gets_another_value_is_asked_about_again(database):
     assert log == ["edit", "review", "publish Task(file='reviewed')"]
 
 
-async def test_a_retry_is_for_the_failure_that_it_came_after(database):
-    """A step that a new program has in place of the failed one is not run twice if it fails too."""
+async def test_a_retry_belongs_to_its_failed_step(database):
+    """A step that a new program has in place of the failed one is not run twice if it fails, too."""
     log = []
 
     def build(name):
@@ -242,8 +242,8 @@ async def test_a_step_that_was_renamed_is_not_run_again(database):
 @pytest.mark.parametrize(
     "facts", [{"read_only": True}, {"undo": lambda before: None, "check": lambda before, after: "no"}]
 )
-async def test_a_renamed_step_that_has_left_nothing_is_no_obstacle(database, facts):
-    """What only reads, or was undone, may be done again under its new name."""
+async def test_a_renamed_step_without_an_effect_is_accepted(database, facts):
+    """A read-only step, or one that was undone, may run again under its new name."""
     log = []
     async with open_host(database) as host:
         await build_renamed(log, **facts).run(Plan(), host, id="r")

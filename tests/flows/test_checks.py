@@ -101,7 +101,7 @@ async def test_the_way_back_is_bounded():
     assert shop.publications == 3
 
 
-async def test_a_failed_undo_ends_the_flow_and_the_outcome_says_what_is_left():
+async def test_a_failed_undo_ends_the_flow_with_a_list_of_remaining_effects():
     """No other step runs after that."""
     shop = Shop(edit_passes_at=2, undo_fails=True)
     outcome = await shop.flow.run(Task())
@@ -120,7 +120,7 @@ async def test_an_undo_that_fails_on_the_way_back_names_the_step_that_could_not_
 
 
 async def test_the_steps_are_undone_in_reverse_order():
-    """They begin with the step that failed and end with the step that it names."""
+    """The order begins with the step that failed and ends with the step that it names."""
     flow, log = Flow("chain"), []
 
     def undo_with(word):
@@ -191,7 +191,7 @@ async def test_an_item_that_cannot_be_undone_is_left():
     )
 
 
-async def test_a_step_goes_back_only_to_a_step_that_it_came_through():
+async def test_a_step_goes_back_only_to_a_step_before_it():
     """A flow that began later cannot go back further."""
     flow = Flow("late")
 
@@ -247,7 +247,7 @@ async def test_the_error_of_a_check_that_raises_is_a_problem():
 
 
 async def test_a_check_has_a_time_limit():
-    """It is a call of its own."""
+    """It runs as a call of its own."""
     flow = Flow("slow")
 
     async def check(before, after):
@@ -266,7 +266,7 @@ async def test_a_check_has_a_time_limit():
 
 
 async def test_rules_hold_for_checks_and_undos():
-    """They are calls, with the names `edit.check` and `edit.undo`."""
+    """They are calls with the names `edit.check` and `edit.undo`."""
     shop = Shop(edit_passes_at=2)
     permissions = Permissions("auto", ["deny edit.undo"])
     outcome = await shop.flow.run(Task(), dispatcher=Dispatcher(Catalog(), permissions=permissions))
@@ -309,7 +309,7 @@ def build_shop(log, **charge_facts):
     return flow
 
 
-async def test_a_step_without_an_undo_is_left_if_the_flow_went_back_before_it():
+async def test_a_step_without_an_undo_is_left_if_the_flow_goes_back_before_that_step():
     """The step has happened, also if the flow fails before reaching it again."""
     log = []
     outcome = await build_shop(log).run(Plan())
@@ -317,8 +317,8 @@ async def test_a_step_without_an_undo_is_left_if_the_flow_went_back_before_it():
     assert log == ["edit", "charge", "undo", "undo"]
 
 
-async def test_the_way_back_is_not_over_a_destructive_step_that_cannot_be_undone():
-    """It would run twice, so the flow is not accepted; with an undo it is."""
+async def test_a_flow_cannot_go_back_over_a_destructive_step_without_an_undo():
+    """It would run twice, so the flow is refused."""
     with pytest.raises(DefinitionError, match="the way back to `edit` is over `charge`, which is destructive"):
         await build_shop([], destructive=True).run(Plan())
     assert build_shop([], destructive=True, undo=lambda before: None).graph.nodes["charge"].undo is not None
@@ -379,8 +379,8 @@ async def test_an_attempt_before_a_denied_one_is_left():
 
 
 @pytest.mark.parametrize("facts", [{}, {"undo": lambda before: None}])
-async def test_a_step_that_was_halted_after_it_ran_is_left(facts):
-    """Nothing is undone after a halt."""
+async def test_the_effect_of_a_step_that_was_halted_stays(facts):
+    """No step is undone after a halt."""
     flow = Flow("halted")
 
     class Hook:
@@ -395,7 +395,7 @@ async def test_a_step_that_was_halted_after_it_ran_is_left(facts):
     assert outcome == Failed("edit", ("enough",), left=("edit",))
 
 
-async def test_a_step_whose_tool_says_that_nothing_happened_is_not_left():
+async def test_a_step_that_did_not_happen_is_not_listed_as_left():
     flow = Flow("no_effect")
 
     @flow.step(destructive=True)
@@ -408,8 +408,8 @@ async def test_a_step_whose_tool_says_that_nothing_happened_is_not_left():
 
 
 @pytest.mark.parametrize("facts", [{"idempotent": True}, {"undo": lambda before: None}])
-async def test_a_hook_that_says_maybe_counts_as_an_attempt(facts):
-    """Only a crash costs no attempt; the flow would never end otherwise."""
+async def test_a_maybe_from_a_hook_counts_as_an_attempt(facts):
+    """Only a crash costs no attempt. Otherwise the flow would never end."""
     flow, calls = Flow("maybe"), []
 
     class Hook:

@@ -54,7 +54,7 @@ def is_cut(kill_at):
 
 
 @pytest.mark.parametrize("kill_at", range(1, 13))
-async def test_a_step_with_an_undo_is_undone_and_run_again_if_it_was_cut(kill_at):
+async def test_a_step_with_an_undo_is_undone_and_run_again_after_a_crash(kill_at):
     """The outcome is the same, and every effect but the last one is undone."""
     shop = Shop(undo=lambda before: shop.undone.append(shop.effects.pop() if shop.effects else None))
     assert await run_until_end(shop, kill_at) == FlowValue("Released", {"version": "good 0"})

@@ -29,7 +29,7 @@ def open_store(database):
 
 
 async def test_a_cancelled_run_has_no_open_request_and_a_retry_asks_again(database):
-    """What was done before is not done again."""
+    """Finished steps are not repeated."""
     log = []
     async with open_host(database) as host:
         flow = Shop(log).flow
@@ -59,7 +59,7 @@ async def test_requests_of_a_cancelled_flow_with_resources_per_run_are_withdrawn
 
 
 async def test_a_purge_deletes_the_requests_of_a_flow(database):
-    """Also those that no person has answered."""
+    """Requests that no person has answered are included."""
     async with open_host(database) as host:
         flow = Shop([]).flow
         waiting = await flow.run(Task(), host, id="r")

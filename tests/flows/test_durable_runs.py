@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_durable_flow_runs_waits_and_goes_on_in_another_process(database):
-    """Nothing that was done is done again."""
+    """No finished step is repeated."""
     log = []
     async with open_host(database) as host:
         waiting = await Shop(log).flow.run(Task(), host, id="release/7")
@@ -216,7 +216,7 @@ async def test_resources_of_the_run_come_before_those_of_the_registration(databa
 
 
 async def test_an_error_of_the_program_is_raised_and_kept(database):
-    """A missing resource is the host's mistake; the run has failed and says so."""
+    """A missing resource is a mistake of the host. The run has failed with this reason."""
     flow = build_flow_with_resource()
     async with open_host(database) as host:
         with pytest.raises(DefinitionError, match="`publish` wants str"):
@@ -226,7 +226,7 @@ async def test_an_error_of_the_program_is_raised_and_kept(database):
         assert "`publish` wants str" in outcome.problems[0]
 
 
-async def test_a_dispatcher_with_an_approval_store_keeps_it_in_a_durable_flow(database, tmp_path):
+async def test_a_durable_flow_uses_the_approval_store_of_its_dispatcher(database, tmp_path):
     store = SQLiteApprovals(tmp_path / "own.sqlite")
     flow = Flow("own", dispatcher=Dispatcher(Catalog(), permissions=Permissions("auto"), approvals=Approvals(store)))
 
@@ -272,8 +272,8 @@ async def test_a_flow_in_postgresql(postgres_url):
     assert log == ["plan", "edit []", "publish"]
 
 
-async def test_a_flow_that_begins_elsewhere_by_now_says_so(database):
-    """A run that began under an earlier version of the program is not taken for one that has ended."""
+async def test_a_run_of_a_flow_that_begins_elsewhere_now_is_an_error(database):
+    """A run of an earlier version of the program is not mistaken for one that has ended."""
     async with open_host(database) as host:
         await Shop([]).flow.start(Task(), host, id="r")
     later = Flow("release")

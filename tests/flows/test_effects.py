@@ -25,8 +25,8 @@ async def host(tmp_path):
 
 
 @pytest.mark.parametrize("ends", ["cancel", "deadline"])
-async def test_a_run_that_is_stopped_in_the_middle_of_a_step_says_what_may_be_left(host, ends):
-    """The outcome is written by what does not know the steps, so it is told from the events."""
+async def test_a_run_that_is_stopped_inside_a_step_lists_possible_effects(host, ends):
+    """The code that writes the outcome does not know the steps, so the list comes from the events."""
     flow, log = Flow("stopped"), []
 
     @flow.step

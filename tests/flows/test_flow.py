@@ -48,8 +48,8 @@ async def test_the_type_of_the_value_selects_the_next_step(release):
     assert await release.run(Task("")) == Rejected("no file")
 
 
-async def test_the_function_stays_itself():
-    """It can be called as it was written, and its tool is attached to it."""
+async def test_a_decorated_step_stays_a_function():
+    """It can be called as before, and its tool is attached to it."""
     flow = Flow("own")
 
     @flow.step(read_only=True)
@@ -93,7 +93,7 @@ async def test_a_step_gets_resources_and_the_context():
 
 
 async def test_a_missing_resource_is_named(release):
-    """It is missing before anything runs."""
+    """The error comes before the first step."""
 
     @release.step
     async def review(edited: Edited, words: Inject[list]) -> Rejected:
@@ -277,8 +277,8 @@ async def test_a_hook_that_halts_ends_the_flow(release):
     assert await release.run(Task(), dispatcher=dispatcher) == Failed("publish", ("enough",))
 
 
-async def test_a_replaced_value_goes_on(release):
-    """What a hook gives in place of the result is read as the step's return type."""
+async def test_a_replaced_value_goes_to_the_next_step(release):
+    """The value of a hook is read as the return type of the step."""
     dispatcher = Dispatcher(Catalog(), hooks=[Hook(Replace({"version": "from a cache"}))])
     assert await release.run(Task(), dispatcher=dispatcher) == Released("from a cache")
     dispatcher = Dispatcher(Catalog(), hooks=[Hook(Replace("nonsense"))])
@@ -287,7 +287,7 @@ async def test_a_replaced_value_goes_on(release):
 
 
 async def test_an_after_hook_changes_the_value(release):
-    """What the hook returns is what the next step gets."""
+    """The next step gets the value of the hook."""
 
     class Shout:
         def after(self, call, result):
@@ -330,8 +330,8 @@ async def test_every_call_has_the_session_of_the_caller(release):
         ({"chek": print}, "unknown option `chek`"),
     ],
 )
-def test_a_wrong_option_is_refused_where_it_is_written(options, message):
-    """The error names the option and what it may be."""
+def test_a_wrong_option_is_refused_at_definition(options, message):
+    """The error names the option and its possible values."""
 
     def build(part: Part) -> Built:
         return Built(part.number)
@@ -419,8 +419,8 @@ async def test_a_masked_value_does_not_go_on():
 
 
 @pytest.mark.parametrize("name", ["edit", "edit.check", "edit.undo"])
-async def test_a_result_that_waits_for_nothing_is_a_failure(name):
-    """No person could answer, so the flow says that and does not wait."""
+async def test_a_waiting_result_without_a_request_is_a_failure(name):
+    """No person could answer, so the flow does not wait."""
     flow = Flow("waiting")
 
     class Hook:

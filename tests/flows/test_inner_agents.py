@@ -65,7 +65,7 @@ async def test_a_destructive_step_is_approved_once_and_then_its_agent_asks(shop)
     assert (waiting, tools, shop.paid) == (Edited("done: A-7"), [["edit"], ["pay"], ["pay"]], ["A-7", "A-7"])
 
 
-async def test_a_step_that_asks_a_question_and_has_an_agent_does_nothing_twice(shop):
+async def test_a_step_with_a_question_and_an_agent_repeats_no_effect(shop):
     agent = shop.agent("note", mode="auto")
     payer = shop.agent("pay")
 
@@ -215,7 +215,7 @@ async def test_each_item_of_a_list_has_separate_agent_runs(shop):
     assert shop.paid == ["the same prompt"] * 3
 
 
-async def test_replay_describes_what_the_agents_of_a_flow_did(shop):
+async def test_replay_describes_the_actions_of_agents(shop):
     agent = shop.agent("pay")
 
     async def work(task, context):
@@ -240,8 +240,8 @@ async def test_replay_describes_what_the_agents_of_a_flow_did(shop):
 
 
 @pytest.mark.long
-async def test_a_flow_that_is_killed_at_each_point_does_nothing_twice(shop):
-    """An idempotent step with two agents, one of which waits for a person; each process dies at another point."""
+async def test_a_flow_that_is_killed_at_each_point_repeats_no_effect(shop):
+    """An idempotent step has two agents, one of which waits for a person. Each process dies at another point."""
     agent = shop.agent("note", "pay", mode="auto")
 
     async def work(task, context):

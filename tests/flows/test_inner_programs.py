@@ -37,7 +37,7 @@ async def test_an_agent_in_a_tool_of_an_agent_in_a_step_waits_with_the_flow(shop
     assert shop.paid == ["outer", "outer", "A"]  # the function of the tool runs again, and its agent does not
 
 
-async def test_a_flow_in_a_step_waits_with_the_flow_around_it(shop):
+async def test_a_flow_in_a_step_waits_together_with_the_outer_flow(shop):
     agent, inner = shop.agent("pay"), Flow[Released]("part")
 
     @inner.step
@@ -66,7 +66,7 @@ async def test_a_flow_in_a_step_waits_with_the_flow_around_it(shop):
 
 
 @pytest.mark.parametrize("catches", [True, False])
-async def test_a_step_that_catches_exceptions_waits_all_the_same(shop, catches):
+async def test_a_step_that_catches_exceptions_still_waits(shop, catches):
     agent = shop.agent("pay")
 
     async def work(task, context):

@@ -21,13 +21,16 @@ def test_flows_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
     check_killed_runs(MODULE, 3, tmp_path)
 
 
-def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
-    """With the journal and the approvals in one database."""
+def test_a_killed_flow_goes_on_with_postgresql(tmp_path, postgres_url):
+    """The journal and the approvals are in one database."""
     check_killed_runs(MODULE, 2, tmp_path, postgres_url)
 
 
-def test_agents_inside_a_flow_whose_processes_are_killed_do_nothing_twice(tmp_path):
-    """Agents in steps, at the same time, for items of a list, in a tool of an agent and in a flow in a step."""
+def test_agents_inside_a_killed_flow_repeat_no_effect(tmp_path):
+    """
+    The agents are in steps, run at the same time, for items of a list, in a tool of an agent and in a flow in a
+    step.
+    """
     check_killed_runs("tests.flows.killing_agents", 3, tmp_path)
 
 
@@ -35,6 +38,6 @@ def test_agents_inside_a_flow_on_postgresql(tmp_path, postgres_url):
     check_killed_runs("tests.flows.killing_agents", 2, tmp_path, postgres_url)
 
 
-def test_a_frozen_process_with_agents_inside_a_flow_changes_nothing_when_it_wakes_up(tmp_path):
-    """Another process has taken the run over meanwhile, and may have ended it."""
+def test_a_frozen_process_with_agents_changes_nothing_after_it_wakes_up(tmp_path):
+    """Another process has taken the run over, and may have ended it."""
     check_killed_runs("tests.flows.freezing_agents", 1, tmp_path)

@@ -222,7 +222,7 @@ class Engine:
         ("Missing", "`Missing`, which is not defined"),
     ],
 )
-def test_a_type_that_no_value_has_is_refused_with_the_remedy(hint, message):
+def test_a_type_without_values_is_refused_with_the_remedy(hint, message):
     """It may be that of a parameter or of the returned value."""
     taking, returning = Flow("taking"), Flow("returning")
 
@@ -239,7 +239,7 @@ def test_a_type_that_no_value_has_is_refused_with_the_remedy(hint, message):
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_a_signature_that_is_not_that_of_a_step_is_refused():
+def test_a_signature_that_does_not_fit_a_step_is_refused():
     """One value goes in and one comes out."""
     flow = Flow("signatures")
 
@@ -324,8 +324,8 @@ def test_items_have_to_be_joined():
 # Facts.
 
 
-def test_facts_that_contradict_the_options():
-    """What is destructive is not run twice, and what reads only has nothing to undo."""
+def test_facts_that_contradict_the_options_are_refused():
+    """A destructive step is not run twice, and a read-only one has nothing to undo."""
     flow = Flow("facts")
 
     @flow.step(destructive=True, attempts=2)
@@ -366,8 +366,8 @@ def test_checks_and_undos_that_cannot_be_called():
     assert "`check` cannot be called" in lines[3]
 
 
-def test_the_frames_of_the_tests_are_let_go():
-    """A flow that is in use does not keep the functions around its steps alive."""
+def test_a_flow_does_not_keep_the_frames_around_its_steps():
+    """The functions around its steps can be freed during its use."""
     flow = Flow("frames")
 
     @flow.step
@@ -392,7 +392,7 @@ def test_a_tool_option_that_a_step_cannot_have_is_refused_with_the_reason(option
 
 
 def test_secrets_are_not_values_of_a_flow():
-    """Their JSON form is a mask, which the next step would get."""
+    """Their JSON form is a mask, and the next step would get that."""
     pydantic = pytest.importorskip("pydantic")
     login = pydantic.create_model("Login", password=(pydantic.SecretStr, ...))
     flow = Flow("secrets")
@@ -424,8 +424,8 @@ def test_unknown_options(option, remedy):
     assert f"unknown option `{option}`; {remedy}" in str(caught.value)
 
 
-def test_names_of_checks_and_undos():
-    """They are the names of the steps with an ending, which another step may have, or which is too long."""
+def test_names_of_checks_and_undos_are_checked():
+    """They are the names of the steps with an ending. Another step may have such a name, or it may be too long."""
     flow, long_name = Flow("names"), "x" * 60
 
     @flow.step(check=lambda before, after: None)

@@ -140,8 +140,8 @@ def shorten(keys):
 @given(
     plans=st.lists(STEPS, min_size=1, max_size=5), share=st.floats(0, 1), more=st.lists(st.integers(1, 12), max_size=2)
 )
-def test_a_killed_flow_ends_as_it_would_have(plans, share, more):
-    """The outcome and what stands are the same; no effect is repeated, and every undo is of the last effect."""
+def test_a_killed_flow_has_the_same_end_as_one_without_a_crash(plans, share, more):
+    """No effect is repeated, and every undo is of the last effect."""
     calm, outcome, points = run_world(plans)
     assert calm.misplaced == []
     assert len(set(calm.undone)) == len(calm.undone)

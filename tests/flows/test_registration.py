@@ -68,7 +68,7 @@ async def test_a_flow_can_be_registered_after_a_run_was_started(database):
 
 
 async def test_a_step_that_is_added_later_is_part_of_durable_runs(database):
-    """So is a step that is written again, as in a notebook."""
+    """A step that is defined again, as in a notebook, is one as well."""
     flow = Flow("grows")
 
     @flow.step

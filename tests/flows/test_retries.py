@@ -56,8 +56,8 @@ async def test_a_retry_gives_the_failed_step_new_attempts(host):
     assert log == ["edit", "publish []", again, "up", again]
 
 
-async def test_a_retry_after_a_cancellation_is_none_of_the_failed_step(host):
-    """A run that fails after that has failed, and is not run again without being asked."""
+async def test_a_retry_after_a_cancellation_does_not_belong_to_the_failed_step(host):
+    """A run that fails after that has failed, and is not run again without a request."""
     log = []
     flow = build_flow(log)
     await flow.start(Plan(), host, id="r")
@@ -83,7 +83,7 @@ async def test_a_destructive_step_that_has_run_is_not_retried(host):
 
 
 async def test_a_step_whose_undo_failed_is_not_retried(host):
-    """It is not known what is there of it."""
+    """Its remaining effect is not known."""
     log = []
     flow = build_flow(log, undo=lambda before: 1 / 0)
     await flow.run(Plan(), host, id="r")
@@ -93,7 +93,7 @@ async def test_a_step_whose_undo_failed_is_not_retried(host):
     assert log == ["edit", "publish []"]
 
 
-async def test_a_person_who_said_no_is_asked_again(host):
+async def test_a_person_who_refused_is_asked_again_by_a_retry(host):
     """The retry makes a new request."""
     flow = Flow[Released]("asks")
 

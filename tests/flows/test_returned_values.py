@@ -63,8 +63,8 @@ class PutInPlace:
         return Replace(ToolResult("", self.value)) if call.name == "review" else Proceed()
 
 
-async def test_a_value_that_was_masked_does_not_become_one_of_another_type():
-    """What was rejected is not published."""
+async def test_a_masked_value_does_not_become_a_value_of_another_type():
+    """A rejected value is not published."""
     outcome = await build_flow(Rejected("it has hunter2 in it"), redact=["hunter2"]).run(Task())
     assert isinstance(outcome, Failed)
     assert outcome.step == "review"
@@ -101,7 +101,7 @@ async def test_a_value_that_a_hook_has_put_in_place_must_fit_one_type():
 
 @pytest.mark.parametrize("value", [(1, 2), {1}, {1: 2}, dt.date(2026, 1, 1), b"a", float("nan"), "\ud800"])
 async def test_a_value_that_is_not_json_fails_the_step(value):
-    """It would come back as something else after a crash."""
+    """It would be another value after a crash."""
     outcome = await build_flow(Rejected(value)).run(Task())
     assert isinstance(outcome, Failed)
     assert outcome.problems[0].startswith("the step ran, but this `Rejected` ")

@@ -123,8 +123,8 @@ async def test_the_items_of_a_list_wait_together():
     assert built == [2, 3, 1]
 
 
-async def test_items_wait_for_the_item_before_them():
-    """If they run one after the other, nothing is changed before the item that comes first."""
+async def test_an_item_waits_for_the_item_before_it():
+    """If items run one after the other, no effect comes before that of the first item."""
     built = []
     flow = build_items(built)
     outcome, questions = await flow.run(Task()), []
@@ -171,7 +171,7 @@ async def test_the_requests_of_a_flow_that_has_ended_are_withdrawn():
     assert built == [2]
 
 
-async def test_items_run_one_by_one_if_it_is_not_known_whether_they_may_run_together():
+async def test_items_run_one_by_one_if_their_facts_are_unknown():
     """A function in the options of a step may raise."""
     built = []
     flow = build_items(built, approval="never", concurrency_safe=lambda arguments: 1 // 0)
@@ -224,7 +224,7 @@ async def test_a_step_may_ask_its_user():
 
 
 async def test_checks_and_undos_may_have_to_be_approved():
-    """In a mode that asks before changes, an undo asks too."""
+    """In a mode that asks before changes, an undo asks, too."""
     flow, log = Flow("careful"), []
 
     @flow.step(read_only=True)
@@ -285,7 +285,7 @@ async def test_two_resumes_at_once_run_an_approved_step_once(release):
 
 
 async def test_resumes_in_two_event_loops_run_an_approved_step_once(release):
-    """One of them is in another thread, and waits for its turn too."""
+    """One loop is in another thread, and waits for its turn."""
     waiting = await release.run(Plan())
     decisions = {waiting.requests[0].id: Decision.approve()}
     async with waiting.memory.steps.take_turn():
@@ -303,8 +303,8 @@ async def test_resumes_in_two_event_loops_run_an_approved_step_once(release):
 
 
 @pytest.mark.parametrize("facts", [{}, {"idempotent": True}, {"undo": lambda plan: None}])
-async def test_a_step_that_was_cancelled_in_memory_is_not_simply_repeated(facts):
-    """It may have happened. It is done again if it is idempotent, or can be undone."""
+async def test_a_step_that_was_cancelled_in_memory_is_repeated_only_if_that_is_safe(facts):
+    """It may have happened. It is repeated if it is idempotent, or can be undone."""
     flow, log = Flow[Released]("cancelled"), []
     began, gate = asyncio.Event(), asyncio.Event()
 

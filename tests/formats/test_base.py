@@ -26,15 +26,14 @@ def build_catalog(*names, defer=False):
 
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_dot_is_sent_as_two_dashes(name):
-    """Where dots are illegal the name has none."""
+    """Some providers forbid dots."""
     text = str(build_definitions(name, build_catalog("git.remote.add")))
     assert "git--remote--add" in text
     assert "git.remote" not in text
 
 
 @pytest.mark.parametrize("name", DOTTED)
-def test_a_dot_stays_where_it_is_legal(name):
-    """Nothing is changed that need not be."""
+def test_a_dot_stays_if_it_is_legal(name):
     assert "'git.remote.add'" in str(build_definitions(name, build_catalog("git.remote.add")))
 
 
@@ -84,7 +83,7 @@ def test_a_call_resolves_to_the_tool_whose_name_was_sent():
 
 @pytest.mark.parametrize("name", DOTTED)
 def test_the_same_names_do_not_clash_where_dots_are_legal(name):
-    """Nothing is refused for a reason that is another provider's."""
+    """Only the other providers would have to refuse them."""
     assert len(str(build_definitions(name, build_catalog("git.log", "git--log")))) > 0
 
 
@@ -117,7 +116,7 @@ def test_a_long_name_without_dots_to_change_is_fine(name):
     ids=["dot", "dot-and-dashes", "plain", "dashes", "alias", "unknown"],
 )
 def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
-    """With the catalog, a tool's own name comes back, with any mixture of dots and dashes."""
+    """This holds for any mixture of dots and dashes."""
     catalog = build_catalog("git.log", "a--b.c", "plain", "double--dash")
     catalog.alias("short", "plain")
     naming = module("anthropic").NAMING

@@ -52,7 +52,7 @@ def test_the_ids_that_the_provider_gave_are_sent_back(given_ids):
 
 @pytest.mark.anyio
 async def test_two_calls_with_the_same_id_in_a_batch_have_distinguishable_results(catalog):
-    """Nothing is refused, and nothing is lost."""
+    """No call is refused or lost."""
     calls = [ToolCall("echo", {"n": n}, "t1") for n in range(3)]
     results = await Dispatcher(catalog).call_many(calls)
     assert [(result.call_id, result.value) for result in results] == [
@@ -102,7 +102,7 @@ def test_every_format_sends_back_the_id_that_was_given(name):
 
 
 def test_a_response_with_the_same_id_twice_goes_round(catalog):
-    """From the response of a server that repeats itself to the messages that answer it."""
+    """The server repeats an id, and the messages that answer it have that id twice."""
     calls = [
         {"id": "t1", "type": "function", "function": {"name": "echo", "arguments": json.dumps({"n": n})}}
         for n in range(2)

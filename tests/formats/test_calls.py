@@ -52,15 +52,15 @@ def test_parallel_calls_keep_their_order(name):
 
 
 @pytest.mark.parametrize("name", WITH_IDS)
-def test_ids_are_kept(name):
-    """The id is what the result has to be sent back under."""
+def test_ids_of_calls_are_kept(name):
+    """The result is sent back under the id."""
     sent_calls = [("ping", {}, "id1"), ("ping", {}, "id2")]
     assert [call.id for call in module(name).calls(sdks.reply(name, sent_calls))] == ["id1", "id2"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_call_goes_through_the_dispatcher_and_back(name):
-    """What a model calls runs, and its result goes to the provider under the same id."""
+    """The result goes to the provider under the same id."""
     catalog = everything()
     wire = module(name).NAMING.wire
     response = sdks.reply(name, [(wire("mail.search"), {"words": "tea", "folder": None}, "id1")])
@@ -75,8 +75,8 @@ async def test_a_call_goes_through_the_dispatcher_and_back(name):
 @pytest.mark.parametrize("name", TEXT)
 @pytest.mark.parametrize("text", ['{"path": ', "", "null", "[1]", '{"a": 1, "a": 2}', "no JSON at all"])
 @pytest.mark.parametrize("catalog", [None, everything()])
-def test_malformed_arguments_are_passed_on_as_they_are(name, text, catalog):
-    """The dispatcher words what is wrong with them; nothing is raised, nothing is lost."""
+def test_malformed_arguments_are_not_changed(name, text, catalog):
+    """The dispatcher describes the problem."""
     response = as_json(sdks.reply(name, [("ping", {}, "id1")]))
     entry = response["output"][1] if name == "openai_responses" else response["choices"][0]["message"]["tool_calls"][0]
     (entry if name == "openai_responses" else entry["function"])["arguments"] = text
@@ -153,7 +153,7 @@ def test_a_value_that_is_not_a_response_is_an_error_that_names_the_format(name, 
     ],
 )
 def test_a_broken_response_is_an_error_with_the_place(name, response, place):
-    """Where a list should be and something else is, the error says where."""
+    """Another value stands in place of a list."""
     with pytest.raises(ProviderError) as caught:
         module(name).calls(response)
     assert place in str(caught.value)
@@ -190,7 +190,7 @@ def test_tools_that_the_provider_runs_are_not_ours():
     [(None, "list_orders"), ("", "list_orders"), ("list_orders", "list_orders"), ("crm", "crm.list_orders")],
 )
 def test_a_namespace_is_part_of_the_name(namespace, tool_name):
-    """Unless it is the tool's own, which is how a tool that was loaded alone comes back."""
+    """A namespace equal to the name of the tool is dropped, because a tool that was loaded alone comes back so."""
     item = {"type": "function_call", "call_id": "1", "name": "list_orders", "arguments": "{}", "namespace": namespace}
     [call] = module("openai_responses").calls({"output": [item]})
     assert call.name == tool_name
@@ -225,8 +225,8 @@ def test_an_id_that_only_the_sdk_made_up_is_ignored():
     assert [call.id for call in module("mistral").calls(message)] == [""]
 
 
-def test_the_id_of_an_mcp_request_is_kept():
-    """A JSON-RPC id, number or text, is the call's."""
+def test_the_id_of_an_mcp_request_is_the_id_of_the_call():
+    """It may be a number or a text."""
     request = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "ping"}}
     assert [call.id for call in module("mcp").calls(request)] == ["5"]
     assert [call.id for call in module("mcp").calls(request["params"])] == [""]
@@ -243,7 +243,7 @@ def test_a_mapping_that_is_not_a_dictionary_is_read():
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_calls_are_looked_up_in_a_catalog_only(name):
-    """A list of functions is told what to write."""
+def test_calls_are_looked_up_only_in_a_catalog(name):
+    """The error for a list of functions has the remedy."""
     with pytest.raises(TypeError, match=r"catalog cannot be list; give Catalog\("):
         module(name).calls(sdks.reply(name, [("forecast", {"city": "Oslo"}, "id1")]), [len])

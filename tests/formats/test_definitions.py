@@ -33,8 +33,8 @@ def names(name, definitions):
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_sdk_sends_what_was_defined(name, options, loaded):
-    """An SDK's own types take every definition, and lose nothing of it."""
+def test_the_types_of_the_sdk_accept_every_definition(name, options, loaded):
+    """No field of it is lost."""
     definitions = build_definitions(name, everything(), loaded, **options)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
@@ -76,14 +76,13 @@ def test_the_built_in_tools_are_taken(name, options, tmp_path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_empty_catalog_is_an_empty_list(name):
-    """Without tools there is nothing to send, and no shell around nothing."""
+def test_an_empty_catalog_has_an_empty_list_of_definitions(name):
     assert build_definitions(name, Catalog()) == []
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_loaded_tools_come_last_in_the_order_they_were_found(name, loaded):
-    """What is loaded changes nothing that was there before."""
+def test_loaded_tools_come_last_in_the_order_of_their_loading(name, loaded):
+    """The definitions before them do not change."""
     catalog = everything()
     before, after = names(name, build_definitions(name, catalog)), names(name, build_definitions(name, catalog, loaded))
     wire = module(name).NAMING.wire
@@ -135,8 +134,8 @@ def test_an_unknown_format_is_refused_with_those_there_are(name, hint):
 
 
 @pytest.mark.parametrize("name", ["gemini", "ollama", "mcp"])
-def test_a_provider_without_strict_tools_says_so(name):
-    """Where strict changes nothing, a note says that, and the definitions are the usual ones."""
+def test_a_note_says_that_a_provider_has_no_strict_tools(name):
+    """The definitions are the usual ones."""
     usual, strict = build_definitions(name, everything()), build_definitions(name, everything(), strict=True)
     assert strict == usual
     assert "no strict tools" in str(strict.notes[0])

@@ -115,7 +115,7 @@ def keep() -> dict[str, ImagePart]:
 
 
 async def test_an_image_inside_a_value_is_part_of_the_value():
-    """Only parts on the top are content; a table of them is JSON, and promised as such."""
+    """Only parts at the top are content. A dictionary of them is JSON, and its output schema says so."""
     result = await Dispatcher(Catalog(keep)).call("keep")
     assert result.value == {"cat": {"data": "YWJj", "media_type": "image/png"}}
     assert Tool.of(keep).output_schema["additionalProperties"]["required"] == ["data"]

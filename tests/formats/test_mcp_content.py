@@ -20,7 +20,7 @@ PARTS = st.lists(AUDIO_PARTS | RESOURCE_PARTS | st.builds(ImagePart, st.binary(m
 
 @given(PARTS)
 def test_parts_come_back_from_blocks(parts):
-    """What a server of ours sends, a client of ours reads: from JSON, and from the objects of the SDK."""
+    """They may come from JSON, or from the objects of the SDK."""
     (answer,) = format_mcp.results([ToolResult("see", parts=parts)])
     assert sdks.messages("mcp", [answer]) == [answer]
     sent = json.loads(json.dumps(answer))

@@ -129,8 +129,8 @@ def test_not_every_resource_is_named():
 
 
 @pytest.mark.parametrize("name", ["bedrock", "gemini"])
-def test_a_value_is_no_excuse_to_lose_a_part(name):
-    """These providers get the value in place of the text, but not if the text has more to say."""
+def test_a_part_is_not_lost_because_of_a_value(name):
+    """These providers get the value in place of the text, unless the text says more."""
     options: dict[str, Any] = {"text": '{"a":1}', "value": {"a": 1}}
     assert '{"a": 1}' in send(name, **options)
     assert "1 of the resources cannot be shown" in send(name, ResourcePart("memo:1", b"x"), **options)

@@ -33,8 +33,8 @@ def test_definitions_of_native_loading_fit_the_types_of_the_sdk(name, make, stri
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_the_search_tool_of_the_provider_is_added_if_there_is_none_of_ours(name):
-    """Deferred tools are sent, marked, and last."""
+def test_the_search_tool_of_the_provider_is_added_if_the_catalog_has_none(name):
+    """Deferred tools are sent last, with a mark."""
     definitions = build_definitions(name, everything(), native_loading=True)
     deferred = [definition["name"] for definition in definitions if definition.get("defer_loading")]
     assert deferred == ["mail--search", "forecast"]
@@ -47,8 +47,8 @@ def test_the_search_tool_of_the_provider_is_added_if_there_is_none_of_ours(name)
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_the_session_does_not_matter(name):
-    """What is loaded is in the conversation, not in the definitions, which never change."""
+def test_the_session_does_not_change_the_definitions(name):
+    """Loaded tools are in the conversation."""
     session = Session()
     before = build_definitions(name, searchable(), session, native_loading=True)
     session.load("forecast")
@@ -157,8 +157,8 @@ def test_a_result_that_only_looks_like_a_search_is_text(value):
     assert module("anthropic").results([result], native_loading=True)[0]["content"][0]["content"] == "found"
 
 
-def test_a_found_tool_that_is_gone_is_left_out():
-    """A catalog may have changed since the search."""
+def test_a_found_tool_that_was_removed_is_left_out():
+    """The catalog may have changed since the search."""
     value = {"tools": [{"name": "forecast"}, {"name": "gone"}, {"name": 5}, "x"]}
     result = ToolResult("found", value, tool="tool_search", call_id="t1")
     [sent] = module("openai_responses").results([result], everything(), native_loading=True)
@@ -172,7 +172,7 @@ def test_a_found_tool_that_is_gone_is_left_out():
     [(True, {"type": "ephemeral"}), ("1h", {"type": "ephemeral", "ttl": "1h"}), (False, None)],
 )
 def test_the_last_stable_definition_is_marked_for_the_cache(cache, mark):
-    """What is loaded later comes after the mark."""
+    """Tools that are loaded later come after the mark."""
     session = Session()
     session.load("forecast")
     definitions = build_definitions("anthropic", everything(), session, cache=cache)
@@ -183,8 +183,8 @@ def test_the_last_stable_definition_is_marked_for_the_cache(cache, mark):
     assert definitions[-1]["name"] == "forecast"
 
 
-def test_a_lifetime_that_there_is_not_is_refused():
-    """Where the mistake is made, not by the provider."""
+def test_an_unknown_cache_lifetime_is_refused():
+    """The provider would refuse it later."""
     with pytest.raises(ValueError, match='expected True, False, "5m" or "1h"'):
         build_definitions("anthropic", everything(), cache="2h")
 
@@ -198,8 +198,8 @@ def test_the_cache_mark_is_before_the_deferred_tools():
     assert alone[0]["name"] == "tool_search_tool_bm25"
 
 
-def test_a_catalog_of_deferred_tools_has_nothing_stable():
-    """Without a definition that is always there, nothing is marked."""
+def test_a_catalog_of_deferred_tools_has_no_cache_mark():
+    """No definition is always there."""
     catalog = everything().filtered(lambda tool: tool.facts.defer)
     session = Session()
     session.load("forecast")
@@ -208,7 +208,7 @@ def test_a_catalog_of_deferred_tools_has_nothing_stable():
 
 
 def test_bedrock_has_a_cache_point_after_the_last_stable_definition():
-    """It is an entry of its own, before what is loaded."""
+    """It is an entry of its own, before the loaded tools."""
     session = Session()
     session.load("forecast")
     definitions = build_definitions("bedrock", everything(), session, cache=True)

@@ -47,14 +47,14 @@ def test_keywords_that_the_client_of_ollama_drops_move_into_the_description(sche
 
 
 def test_shared_definitions_are_kept_for_ollama():
-    """They are among the few things its client passes on."""
+    """Its client passes on only a few keywords."""
     [definition] = build_definitions("ollama", Catalog(everything()["plant"]))
     assert "Node" in definition["function"]["parameters"]["$defs"]
     assert definition["function"]["parameters"]["properties"]["node"]["type"] == "object"
 
 
 def test_the_top_of_a_schema_is_described_to_ollama():
-    """What is said of all arguments goes into the description of the tool."""
+    """The words about all arguments go into the description of the tool."""
     schema = {"type": "object", "properties": {}, "description": "All or nothing.", "minProperties": 1}
     [definition] = build_definitions("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
     assert definition["function"]["description"] == "Act. All or nothing. (properties at least: 1)"
@@ -68,7 +68,7 @@ def list_for_mcp(function):
 
 
 def test_facts_are_hints_for_mcp():
-    """All four are stated, because the defaults of the protocol are not ours."""
+    """All four are stated, because the defaults of the protocol differ from ours."""
 
     @tool(read_only=True, open_world=True, catalog=None)
     def look() -> str:
@@ -108,7 +108,10 @@ def either() -> dict[str, int] | str:
 
 
 def test_an_output_schema_describes_an_object():
-    """What is no object is in one, as `results` sends it; what is sometimes one is promised to be no more than that."""
+    """
+    Another value is wrapped in an object, as `results` sends it. A schema for several types promises only an
+    object.
+    """
     assert "outputSchema" not in list_for_mcp(no_promise)
     wrapped = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
     wrapped["x-fastmcp-wrap-result"] = True  # FastMCP and our client give their program the value itself
@@ -142,8 +145,8 @@ def test_an_output_schema_describes_an_object():
         ),
     ],
 )
-def test_a_wrapped_schema_refers_to_what_it_referred_to(schema, good, bad):
-    """A value that is no object is wrapped for clients; they check the references of its schema there."""
+def test_a_wrapped_schema_keeps_its_references(schema, good, bad):
+    """Clients check them inside the wrapper."""
     tool = Tool.from_schema("walk", "Walk.", {"type": "object"}, lambda arguments: None, output_schema=schema)
     [definition] = mcp.definitions(Catalog(tool))
     validator = Draft202012Validator(definition["outputSchema"])

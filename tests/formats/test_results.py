@@ -39,8 +39,8 @@ def result(kind="ok", text="done", **fields):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_kind_of_result_is_taken_by_the_sdk(name, kind):
-    """The SDK's types lose nothing of a message, and its text is in it."""
+def test_the_types_of_the_sdk_accept_every_kind_of_result(name, kind):
+    """No field of the message is lost, and its text is in it."""
     sent = module(name).results([result(kind)])
     assert sdks.messages(name, sent) == sdks.plain(sent)
     assert "done" in str(sent)
@@ -48,14 +48,14 @@ def test_every_kind_of_result_is_taken_by_the_sdk(name, kind):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("name", FLAGS)
-def test_errors_are_flagged_where_there_is_a_flag(name, kind):
-    """What failed is marked; what waits is not."""
+def test_errors_have_a_flag_if_the_provider_has_one(name, kind):
+    """A failed result has it, and a waiting one has not."""
     assert FLAGS[name](module(name).results([result(kind)])) is (kind not in ("ok", "waiting"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_result_of_a_waiting_call_says_that_it_has_not_run(name):
-    """The model must neither take it for done nor call again."""
+def test_the_result_of_a_waiting_call_says_that_the_call_has_not_run(name):
+    """The model must not assume that it ran, and must not call again."""
     text = str(module(name).results([result("waiting", "waiting for approval: it cannot be undone")]))
     assert "it cannot be undone" in text
     assert "It has not run: a person has to agree first" in text
@@ -64,7 +64,7 @@ def test_the_result_of_a_waiting_call_says_that_it_has_not_run(name):
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "bedrock"])
 def test_all_results_of_a_turn_are_one_message(name):
-    """Where the provider wants them together, they are, in the order of the calls."""
+    """Providers that want one message get the results in the order of the calls."""
     results = [result(text=text, call_id=key) for text, key in [("one", "a1"), ("two", "b2"), ("three", "c3")]]
     sent = module(name).results(results)
     assert len(sent) == 1
@@ -166,8 +166,8 @@ def test_images_of_a_chat_come_after_all_tool_messages():
     ],
     ids=["object", "array", "cut", "framed", "changed", "text", "null"],
 )
-def test_a_value_is_sent_only_if_the_text_says_just_that(value, text, sent):
-    """What was cut, framed or changed on its way to the model is not undone by sending the value."""
+def test_a_value_is_sent_only_if_the_text_says_the_same(value, text, sent):
+    """A cut, framed or changed text is sent in place of the value."""
     [content] = module("gemini").results([result(text=text, value=value)])
     assert content["parts"][0]["functionResponse"]["response"] == sent
 
@@ -188,8 +188,8 @@ def test_an_id_that_the_model_did_not_give_is_not_sent(name):
 
 
 @pytest.mark.parametrize("name", ["gemini", "ollama", "mistral"])
-def test_results_carry_the_name_as_it_was_called(name):
-    """The name on the wire, where the provider wants one."""
+def test_results_have_the_name_of_the_call(name):
+    """Some providers need the name on the wire."""
     wire = module(name).NAMING.wire("git.log")
     assert f"'{wire}'" in str(module(name).results([result()]))
 

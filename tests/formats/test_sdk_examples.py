@@ -41,7 +41,7 @@ async def run_example(file: str, **environment: str) -> str:
 
 
 @pytest.mark.long
-async def test_the_stand_in_answers_if_there_is_no_key(file, provider, path):
+async def test_the_stand_in_answers_without_a_key(file, provider, path):
     """The stand-in calls the tool twice and reports the results."""
     assert await run_example(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
 
@@ -56,8 +56,8 @@ async def test_the_provider_is_asked_if_there_is_a_key(file, provider, path):
     assert "Sunny in Bergen, 21 degrees F." in str(stub.heard[1].body["messages"][-1])
 
 
-async def test_it_is_about_twenty_lines(file, provider, path):
-    """Without docstrings and imports: what a reader has to think up."""
+async def test_an_example_has_about_twenty_lines(file, provider, path):
+    """Docstrings and imports do not count."""
     source = (EXAMPLES / file).read_text(encoding="utf-8")
     prose_lines = {
         line
@@ -69,7 +69,7 @@ async def test_it_is_about_twenty_lines(file, provider, path):
     assert len(code) <= 22
 
 
-async def test_it_uses_the_types_of_the_sdk(file, provider, path):
+async def test_an_example_uses_the_types_of_the_sdk(file, provider, path):
     """The examples do not hide it with `Any`, and mypy checks them: `files` in pyproject.toml names them."""
     names = {
         node.id

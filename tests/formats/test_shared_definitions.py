@@ -46,7 +46,7 @@ def catalog() -> Catalog:
         lambda definitions: _extend([], definitions)[0],
     ],
 )
-def test_a_definition_may_be_changed_however_it_is_read(catalog: Catalog, read: Callable[[Any], Any]) -> None:
+def test_a_definition_may_be_changed_after_any_kind_of_read(catalog: Catalog, read: Callable[[Any], Any]) -> None:
     """A change of one caller's definition shows in no other caller's."""
     expected = json.dumps(catalog.definitions("openai"))
     other = catalog.definitions("openai")
@@ -80,7 +80,7 @@ def test_the_list_keeps_the_object_that_its_caller_adds(catalog: Catalog, add: C
 
 
 def test_a_change_stays_in_the_list(catalog: Catalog) -> None:
-    """What a caller changes is still there when the caller reads the list again."""
+    """The caller that made it reads it again."""
     definitions = catalog.definitions("anthropic")
     definitions.sort(key=lambda definition: definition["name"])
     definitions[0]["changed"] = True

@@ -127,8 +127,7 @@ def test_any_callable_is_read(function, arguments, result):
     assert call(function, arguments) == result
 
 
-def test_functions_of_the_standard_library_work_as_they_are(tmp_path):
-    """They were not written as tools."""
+def test_functions_of_the_standard_library_work_unchanged(tmp_path):
     (tmp_path / "a").write_text("x")
     call(shutil.copy, {"src": str(tmp_path / "a"), "dst": str(tmp_path / "b")})
     assert (tmp_path / "b").read_text() == "x"
@@ -226,6 +225,6 @@ async def made_async(*args, **kwargs):
         (len, "sync"),
     ],
 )
-def test_the_style_is_that_of_what_runs(function, style):
-    """A wrapper may run what it wraps in another way: then the wrapper counts."""
+def test_the_style_is_that_of_the_executed_function(function, style):
+    """A wrapper may run the wrapped function in another way, and then the wrapper counts."""
     assert style_of(function) == style

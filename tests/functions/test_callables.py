@@ -73,8 +73,8 @@ def test_every_wrapper_has_the_name_and_the_place_of_the_function_inside(functio
     assert find_source_location(function) == (__file__, plain.__code__.co_firstlineno)
 
 
-def test_a_wrapper_runs_itself():
-    """What it wraps may run in another way."""
+def test_the_executed_function_of_a_wrapper_is_the_wrapper():
+    """The wrapped function may run in another way."""
     wrapper = logged(plain)
     assert find_executed_function(functools.partial(wrapper)) is wrapper
     assert find_executed_function(Wrapper(plain)) is Wrapper.__call__
@@ -103,8 +103,8 @@ def test_an_object_that_answers_everything_does_not_trap_us():
     assert subject_of(Anything()) == "tests.functions.test_callables.Anything.__call__"
 
 
-def test_bound_methods_are_compared_by_what_they_bind():
-    """Python makes a new one at every look."""
+def test_bound_methods_are_equal_if_they_bind_the_same_object():
+    """Python makes a new one at each access."""
     holder = Holder()
     assert is_same_callable(holder.method, holder.method)
     assert not is_same_callable(holder.method, Holder().method)
@@ -152,14 +152,13 @@ def test_anything_else_is_another_tool(old, new):
     assert not is_redefinition(again(old), again(new))
 
 
-def test_another_file_is_another_tool():
-    """Unless both were typed at a prompt."""
+def test_functions_of_two_files_are_different_tools():
     source = "def f(): ..."
     assert not is_redefinition(again(source), again(source, file="other.py"))
     assert not is_redefinition(again(source), again(source, module="other"))
 
 
-def test_two_objects_of_one_class_are_two():
+def test_two_objects_of_one_class_are_different_tools():
     """Only a class that was defined again has the same objects again."""
     assert not is_redefinition(Holder(), Holder())
     assert not is_redefinition(Holder().method, Holder().method)

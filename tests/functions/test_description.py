@@ -85,7 +85,7 @@ def test_returns_and_raises_reach_the_model_in_the_description_by_choice():
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_a_docstring_without_returns_and_raises_adds_nothing_to_the_description():
+def test_a_docstring_without_returns_and_raises_adds_no_section_to_the_description():
     assert describe(len, describe="full", name="size").description == describe(len, name="size").description
 
 
@@ -95,8 +95,8 @@ def test_returns_and_raises_stay_out_of_the_description_unless_asked(options):
     assert describe(find, **options).description == "Find the stations of a city."
 
 
-def test_a_method_is_described_in_full_too():
-    """Also one that inherits its docstring."""
+def test_a_method_may_be_described_in_full():
+    """Its docstring may be inherited."""
 
     class Base:
         def find(self, city: str):
@@ -186,8 +186,8 @@ def own_text(function, text):
         ),
     ],
 )
-def test_the_text_is_found_where_it_was_written(function, text):
-    """In what a partial calls, in a class, in the method that was overridden."""
+def test_the_docstring_is_found_behind_any_callable(function, text):
+    """It may be in the function of a partial, in a class, or in an overridden method."""
     assert describe(function).description == text
 
 
@@ -229,15 +229,14 @@ class Silent:
     __call__ = functools.cache(lambda self: None)
 
 
-def test_an_object_without_a_text_is_warned_of_too():
-    """By the name of its class."""
+def test_a_warning_names_the_class_of_an_object_without_a_docstring():
     with pytest.warns(ToolkitWarning, match=r"test_description\.Silent\..* has no docstring"):
         silent_tool = describe(Silent())
     assert silent_tool.description == "Silent"
 
 
-def test_a_method_is_warned_of_when_its_object_is_known():
-    """Until then it may inherit a docstring; and once is enough."""
+def test_the_warning_about_a_method_comes_when_its_object_is_known():
+    """Until then the method may inherit a docstring. The warning comes once."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 
@@ -290,7 +289,7 @@ SCHEMA = {
     ],
 )
 def test_a_hand_written_schema_is_enforced(schema, good, bad, validation):
-    """Whichever keywords it uses; and then the function's own types are."""
+    """It may have any keywords. The types of the function hold as well."""
     take_tool = describe(take, schema=schema)
     assert take_tool.check(good, validation=validation) == {"b": "x", **good}
     assert take_tool.schema["type"] == "object"
@@ -334,13 +333,13 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
     ],
 )
 def test_a_schema_that_cannot_be_enforced_is_refused_at_decoration(schema, words):
-    """With the reason, and the function named."""
+    """The error has the reason and the function."""
     with pytest.raises(DefinitionError, match=f"test_description.take: .*{words}"):
         describe(take, schema=schema)
 
 
 def test_a_schema_nested_without_end_is_refused():
-    """It contains itself, or might as well."""
+    """It contains itself, or is very deep."""
     schema = {}
     schema["properties"] = {"a": schema}
     with pytest.raises(DefinitionError, match="nested too deeply"):
@@ -357,9 +356,7 @@ def test_a_schema_is_copied():
     assert take_tool.schema["required"] == ["a"]
 
 
-def test_an_open_function_takes_what_the_schema_says():
-    """With **kwargs there is no property that it does not take."""
-
+def test_a_function_with_kwargs_accepts_the_properties_of_the_schema():
     def free(**more):
         """Take."""
 
@@ -387,8 +384,8 @@ def test_a_parameter_outside_of_a_closed_schema_needs_no_json_form():
 @pytest.mark.parametrize(
     ("name", "options"), [("form", {}), ("amount", {"hidden": ["more"], "inject": {"amount": Context}})]
 )
-def test_a_schema_cannot_name_what_a_model_cannot_send(name, options):
-    """A parameter that is hidden, or whose type has no JSON form."""
+def test_a_schema_cannot_name_a_parameter_that_a_model_cannot_send(name, options):
+    """The parameter is hidden, or its type has no JSON form."""
 
     def price(amount: float, form: threading.Thread | None = None, **more):
         """Tell a price."""
@@ -398,7 +395,7 @@ def test_a_schema_cannot_name_what_a_model_cannot_send(name, options):
 
 
 def test_a_schema_for_a_static_method_waits_for_its_class():
-    """In the class body it is not known yet whether the first parameter is the object."""
+    """The class body does not show yet whether the first parameter is the object."""
 
     class Tools:
         @staticmethod
@@ -425,7 +422,7 @@ def test_examples_are_checked_at_decoration():
 
 
 def test_examples_of_a_method_are_checked_in_the_class_body():
-    """Its object is no part of them."""
+    """The object is not part of them."""
     with pytest.raises(DefinitionError, match="example 1"):
 
         class Tools:

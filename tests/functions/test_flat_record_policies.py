@@ -38,7 +38,7 @@ from toolkit.hooks import Modify
 @pytest.mark.anyio
 @KINDS
 async def test_functions_given_as_options_get_the_fields(kind):
-    """So does the rule language: the fields are the arguments."""
+    """So does the rule language, because the fields are the arguments."""
     arguments_by_option: dict[str, Any] = {}
 
     def note(name: str, answer: Any) -> Any:
@@ -74,8 +74,8 @@ async def test_a_person_agrees_to_the_fields(kind):
 
 
 @pytest.mark.anyio
-async def test_a_hook_changes_the_fields():
-    """They are checked again, and the record is made anew."""
+async def test_a_hook_can_change_the_fields():
+    """They are checked again, and a new record is built."""
 
     class Halve:
         def before(self, call):
@@ -89,7 +89,7 @@ async def test_a_hook_changes_the_fields():
 
 @pytest.mark.anyio
 async def test_a_second_attempt_gets_a_new_record():
-    """What the first one has changed is forgotten."""
+    """Changes by the first attempt are lost."""
     amounts = []
 
     @tool(catalog=None, flat=True, idempotent=True)
@@ -121,7 +121,7 @@ def test_markers_count_on_the_fields():
 
 
 def test_a_secret_field_is_in_no_message():
-    """Nor in the representation of the call."""
+    """It is not in the representation of the call either."""
 
     @dataclass
     class Login:
@@ -162,7 +162,7 @@ async def test_a_flat_tool_may_run_in_the_background():
 
 
 def test_a_record_with_a_field_background_cannot_have_the_fact():
-    """One name cannot mean two things."""
+    """The name would have two meanings."""
 
     @dataclass
     class Picture:

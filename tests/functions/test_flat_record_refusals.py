@@ -166,7 +166,7 @@ class Outer:
 
 
 def test_a_marker_deeper_in_a_record_is_refused():
-    """It has no effect there, flat or not."""
+    """It would have no effect."""
     with pytest.raises(DefinitionError, match="parameter `order`: field `inner`: `Reads` counts on a parameter"):
         refunding(Outer)
 
@@ -176,7 +176,7 @@ def test_a_flat_option_that_is_not_a_bool_is_refused():
         Tool.described(nothing, flat=1)
 
 
-def test_a_handler_is_not_flat():
+def test_a_handler_cannot_be_flat():
     """It gets the whole object already."""
     with pytest.raises(DefinitionError, match="`flat` is about parameters, but a handler gets all arguments"):
         Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: None, flat=True)

@@ -61,14 +61,14 @@ def test_the_fields_of_a_record_are_the_arguments(kind):
 @pytest.mark.parametrize("format", FORMATS)
 @KINDS
 def test_every_provider_gets_the_fields(kind, format):
-    """Nothing in a definition names the parameter."""
+    """The name of the parameter is in no definition."""
     definitions = str(definitions_for(format, Catalog(refunding(kind))))
     assert "amount" in definitions
     assert "order'" not in definitions
 
 
-def test_the_docstring_of_the_function_describes_what_the_class_does_not():
-    """The class comes first: it may describe its fields for several functions."""
+def test_the_docstring_of_the_function_describes_undocumented_fields():
+    """The class comes first, because it may describe its fields for several functions."""
 
     @dataclass
     class Plain:
@@ -116,8 +116,8 @@ class Tree(pydantic.BaseModel):
     below: list[Tree] = []
 
 
-def test_a_model_that_contains_itself_has_one_definition():
-    """Its own schema is a reference, and the fields stand at the top all the same."""
+def test_a_recursive_model_has_one_definition():
+    """Its own schema is a reference, and the fields stand at the top."""
     grow = refunding(Tree)
     assert list(grow.schema["properties"]) == ["value", "below"]
     assert list(grow.schema["$defs"]) == ["Tree"]
@@ -152,7 +152,7 @@ def test_generic_and_annotated_records_are_flat(kind, sent, record, validation):
 @MODES
 @KINDS
 def test_the_function_gets_the_record(kind, validation):
-    """With the defaults of its class."""
+    """The record has the defaults of its class."""
     received: list[Any] = []
     dispatcher = Dispatcher([refunding(kind, received)], validation=validation)
     assert dispatcher.call_sync("refund", {"amount": 5}).kind == "ok"
@@ -188,7 +188,7 @@ def test_the_fast_path_is_unsure_about_wrong_arguments(kind, wrong):
 @MODES
 @KINDS
 def test_problems_name_the_fields(kind, validation):
-    """All of them at once, and none names the parameter."""
+    """All of them are reported together, and none names the parameter."""
     with pytest.raises(BadArgs) as caught:
         refunding(kind).check({"amount": "much", "reason": 5, "more": 1}, validation=validation)
     assert {problem.path for problem in caught.value.problems} == {("amount",), ("reason",), ("more",)}
@@ -260,7 +260,7 @@ async def test_other_parameters_are_filled_as_always():
 
 
 def test_a_partial_and_a_keyword_only_parameter_are_flat():
-    """What is left to send is one record."""
+    """One record is left to send."""
 
     def refund(shop: str, *, order: DataRefund) -> str:
         """Refund an order."""
@@ -271,7 +271,7 @@ def test_a_partial_and_a_keyword_only_parameter_are_flat():
 
 
 def test_methods_are_flat():
-    """Of an object, of a class, and of neither, whichever decorator stands first."""
+    """They are methods of an object, class methods and static methods, with the decorators in any order."""
 
     class Shop:
         @tool(flat=True)
@@ -343,7 +343,7 @@ def test_an_open_record_takes_any_name():
     assert received == [Open(amount=5, day="monday")]
 
 
-def test_a_typed_dict_with_extra_items_takes_those():
+def test_a_flat_typed_dict_accepts_its_extra_items():
     """Each is checked by the type of the items."""
 
     class Open(TypedDict, extra_items=int):
@@ -411,8 +411,8 @@ def positional_only(order: DataRefund, /) -> int:
     return order.amount
 
 
-def test_a_positional_only_record_is_not_flat_by_itself():
-    """The slash says how Python callers pass the value, and says nothing about a model."""
+def test_a_positional_only_record_is_not_flat_by_default():
+    """The slash is about Python callers, and not about a model."""
     assert list(Tool.of(positional_only).schema["properties"]) == ["order"]
 
 

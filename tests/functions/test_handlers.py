@@ -83,7 +83,7 @@ class Handlers:
     ],
 )
 async def test_a_handler_may_take_the_context_and_resources(handler, more):
-    """Wherever the parameters stand; an argument of the same name does not reach them."""
+    """The order of the parameters does not matter, and an argument of the same name does not replace them."""
     arguments = {"context": "of the model", "database": 1}
     async with Dispatcher(Catalog(make(handler)), resources={Database: Database()}) as dispatcher:
         result = await dispatcher.call("take", arguments)

@@ -58,7 +58,7 @@ def test_the_output_schema_is_part_of_the_definition():
     ids=["one", "more", "result"],
 )
 async def test_a_value_that_fits_the_output_schema_is_the_result(value):
-    """It is checked, and given on as it is."""
+    """It is checked and not changed."""
     result = await Dispatcher(Catalog(tool_returning(value))).call("count", {})
     assert result.kind == "ok"
     assert result.value["count"] == 3
@@ -156,7 +156,7 @@ def test_an_origin_that_no_rule_could_name_is_refused(origin):
 
 @pytest.mark.parametrize("origin", ["mcp:github", "dist:x", "mcp:a/b", "mcp:größe"])
 async def test_a_rule_can_name_each_legal_origin(origin):
-    """What `from_schema` accepts, a rule accepts before its slash."""
+    """Every origin that `from_schema` accepts may stand before the slash of a rule."""
     dispatcher = Dispatcher(
         Catalog(tool_returning({"count": 1}, origin=origin)), permissions=Permissions(rules=[f"allow {origin}/count"])
     )
@@ -199,7 +199,7 @@ async def test_a_request_says_where_the_tool_comes_from(tmp_path):
     assert "comes from: mcp:shop\n  because: " in output.getvalue()
 
 
-async def test_a_request_about_an_own_tool_looks_as_before():
+async def test_a_request_about_a_local_tool_has_no_origin():
     """The field is not in the JSON, so older seals still fit."""
     catalog = Catalog(tool_returning({"count": 1}, destructive=True))
     request = (await Dispatcher(catalog, permissions=Permissions("default")).call("count", {})).request

@@ -39,7 +39,7 @@ def test_hidden_parameters_are_not_seen_and_keep_their_default():
 
 
 def test_hidden_works_with_tool_and_with_a_catalog():
-    """As an option like any other, decorating or called."""
+    """It is an option of the decorator and of the call."""
     catalog = Catalog()
 
     def count(word: str, step: int = 1):
@@ -124,7 +124,7 @@ def query(db: Database, text: str, context: Any = None):
 
 
 def test_inject_fills_a_parameter_from_the_resources():
-    """As `Inject[...]` does, for a function that cannot be edited; `Context` too."""
+    """It serves functions that cannot be edited, and works like `Inject[...]`. `Context` is allowed, too."""
     spec = Tool.described(query, inject={"db": Database, "context": Context})
     assert names(spec) == ["text"]
     assert spec.signature.injected == {"db": Database, "context": Context}
@@ -134,8 +134,8 @@ def test_inject_fills_a_parameter_from_the_resources():
 
 
 @pytest.mark.parametrize("kind", [Inject[Database], Database | None, Inject[Database | None]], ids=str)
-def test_inject_takes_what_stands_in_its_brackets(kind):
-    """An optional type asks for the type inside."""
+def test_inject_accepts_the_same_types_as_its_annotation(kind):
+    """An optional type asks for the inner type."""
     assert Tool.described(query, inject={"db": kind}).signature.injected == {"db": Database}
 
 
@@ -149,7 +149,7 @@ def test_inject_keeps_the_default_of_a_parameter_without_a_resource():
 
 
 def test_inject_works_with_positional_only_parameters_and_partials():
-    """Each value gets to its place."""
+    """Each value gets to its parameter."""
 
     def ask(db, text: str, /, more=3):
         """Ask."""
@@ -211,7 +211,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES, ids=[message[:40] for _, message in MISTAKES])
 def test_a_mistake_names_the_parameter(options, message):
-    """With the near miss, when the function is decorated."""
+    """A similar name is suggested when the function is decorated."""
     text = refusal(fetch, **options)
     assert text.startswith(f"{fetch.__module__}.fetch: ")
     assert message in text

@@ -162,7 +162,7 @@ def test_type_parameters_of_a_function_are_read():
 
 
 def test_a_name_only_for_type_checkers_is_read():
-    """In parameters and in the return annotation."""
+    """It may stand in parameters and in the return annotation."""
 
     def take(a: Unimported) -> Unimported: ...
 
@@ -213,7 +213,7 @@ LATER = """
 
 
 def test_types_defined_later_in_the_module_are_found(write_module):
-    """In parameters, in records, and in what comes back."""
+    """They may be used in parameters, in records and in the result."""
     module = importlib.import_module(write_module("orders_later", LATER))
     place = Tool.of(module.place)
     assert list(place.output_schema["properties"]) == ["number"]
@@ -221,8 +221,8 @@ def test_types_defined_later_in_the_module_are_found(write_module):
     assert list(Tool.of(module.peek).output_schema["properties"]) == ["number"]
 
 
-def test_examples_are_checked_when_the_types_are_there(write_module):
-    """They waited with the signature; finishing finds the bad one."""
+def test_examples_are_checked_when_the_types_are_defined(write_module):
+    """They wait with the signature, and `finish` finds the bad one."""
     source = LATER.replace('{"sku": "a"}', '{"sku": 5}')
     module = importlib.import_module(write_module("orders_with_bad_example", source))
     with pytest.raises(DefinitionError, match="example 1 does not fit the schema"):
@@ -230,7 +230,7 @@ def test_examples_are_checked_when_the_types_are_there(write_module):
 
 
 def test_a_tool_whose_result_waits_is_checked_at_decoration():
-    """Only the return annotation waits: examples are held against the parameters at once."""
+    """Only the return annotation waits, and examples are checked against the parameters at once."""
 
     def take(a: int) -> Undefined: ...  # noqa: F821
 
@@ -249,8 +249,8 @@ def test_finish_reports_the_missing_names_of_all_tools():
     assert len(str(error.value).splitlines()) == 2
 
 
-def test_a_wrapped_function_is_read_where_it_was_written(write_module):
-    """The wrapper's module knows nothing of its types."""
+def test_the_types_of_a_wrapped_function_are_found_in_its_own_module(write_module):
+    """The module of the wrapper does not know them."""
     module = importlib.import_module(
         write_module(
             "wrapped_elsewhere",
@@ -276,12 +276,12 @@ def test_the_scope_of_a_builtin_is_that_of_its_module():
     assert "len" in Scope(object()).global_names
 
 
-def test_a_function_called_like_its_class_is_not_a_class_body():
-    """Only a class that is being defined has methods to describe."""
+def test_a_function_with_the_name_of_its_class_is_not_a_class_body():
+    """Methods are described only inside a class definition."""
 
     def f(): ...
 
-    f.__qualname__ = "test_a_function_called_like_its_class_is_not_a_class_body.f"
+    f.__qualname__ = "test_a_function_with_the_name_of_its_class_is_not_a_class_body.f"
     assert not is_in_class_body(f)
     assert not is_in_class_body(len)
 

@@ -64,7 +64,7 @@ def test_an_instance_is_a_tool_by_its_class():
 
 
 def test_attributes_state_every_option():
-    """Of the class and of the instance; the instance comes first."""
+    """They may be attributes of the class or of the instance, and the instance comes first."""
     instance = make(name="pay", description="Pay.", read_only=True, group="money", timeout_seconds=5, version="2")
     instance.group = "orders"
     [pay] = Catalog(instance)
@@ -150,8 +150,8 @@ def test_a_class_may_be_flat():
         ("name", None),
     ],
 )
-def test_an_attribute_that_is_merely_data_is_ignored(name, value):
-    """So is a method whose name happens to be that of an option which is no fact, and None."""
+def test_an_attribute_of_another_type_is_ignored(name, value):
+    """A method with the name of an option that is not a fact is ignored, too, and so is None."""
     [wiper] = Catalog(make(**{name: value}))
     assert (wiper.name, wiper.facts) == ("wiper", Facts())
 
@@ -276,7 +276,7 @@ def test_a_decorated_call_is_a_tool_beside_other_methods():
 
 
 def test_an_object_with_the_shape_of_a_tool_is_called_by_its_shape():
-    """It says so with all four attributes."""
+    """It has all four attributes."""
 
     class Shaped:
         name = "wipe"
@@ -292,7 +292,7 @@ def test_an_object_with_the_shape_of_a_tool_is_called_by_its_shape():
     assert Dispatcher(Shaped()).call_sync("wipe", {"path": "a"}).text == "call"
 
 
-def test_a_wrapper_of_a_function_states_nothing():
+def test_a_wrapper_of_a_function_has_the_facts_of_the_function():
     """Its attributes are those of a decorator, not of a tool."""
 
     class Traced:

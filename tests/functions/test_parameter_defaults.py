@@ -48,7 +48,7 @@ SENTINEL = object()
     [SENTINEL, math.nan, math.inf, len, Hostile(), Agreeable(), int, [math.nan], {"a": SENTINEL}, ...],
     ids=lambda value: type(value).__name__,
 )
-def test_a_default_without_a_json_form_is_passed_on_untouched(hint, default):
+def test_a_default_without_a_json_form_is_not_changed(hint, default):
     """It is left out of the schema, and the function gets that very object."""
 
     def take(value=default, *rest: int):

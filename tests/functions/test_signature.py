@@ -98,7 +98,7 @@ def test_variadic_positions_are_an_array():
 
 
 def test_texts_reach_variadic_parameters_too():
-    """What the docstring says of `*names` and `**options` is told."""
+    """The docstring describes `*names` and `**options`."""
 
     def greet(*names: str, **options: int):
         """
@@ -171,7 +171,7 @@ def test_the_function_has_the_last_word_on_an_unpacked_key():
     ],
 )
 def test_a_mistaken_unpack_is_refused(make, words):
-    """With the parameter named and the reason."""
+    """The error has the parameter and the reason."""
     hint, *clash = make()
 
     def find(**options):
@@ -269,8 +269,8 @@ def test_a_partial_binds_keys_of_an_unpacked_typed_dict():
     assert list_refused_paths(limited, {"query": "x", "limit": 9}) == [("limit",)]
 
 
-def test_a_dressed_up_partial_still_hides_what_it_bound():
-    """`update_wrapper` points at the whole function, whose signature is not the partial's."""
+def test_a_wrapped_partial_hides_its_bound_parameters():
+    """`update_wrapper` points at the whole function, whose signature is not that of the partial."""
     dressed = functools.update_wrapper(functools.partial(three, 1), three)
     twice = functools.partial(dressed, b=5)
     assert names(dressed) == ["b", "c"]
@@ -354,8 +354,8 @@ def test_the_output_of_a_stream_is_the_list_of_its_values(function):
 @pytest.mark.parametrize(
     "hint", [Any, object, Callable, "Undefined", "not an annotation", 5, [int], "1/0", type, dict[int]]
 )
-def test_a_return_annotation_without_use_is_left_out(hint):
-    """It is a courtesy, never a reason to refuse."""
+def test_a_return_annotation_without_use_is_ignored(hint):
+    """It does not cause an error."""
 
     def take(): ...
 
@@ -364,7 +364,7 @@ def test_a_return_annotation_without_use_is_left_out(hint):
 
 
 def test_arguments_can_be_encoded_again():
-    """What a model would have sent, for each kind of parameter."""
+    """The result is the arguments that a model would have sent, for each kind of parameter."""
     tool = Tool.of(variadic)
     sent = {"a": 1, "rest": ["2024-05-01"], "flag": True}
     assert tool.encode(tool.check(sent)) == sent
@@ -409,7 +409,7 @@ def test_a_marker_in_a_record_is_refused(hint):
 
 
 def test_a_marker_on_further_keywords_is_refused():
-    """They have no name that it could be looked up by."""
+    """They have no name that a lookup could use."""
 
     def function(**more: Annotated[Path, Writes]):
         """Do something."""
@@ -418,8 +418,8 @@ def test_a_marker_on_further_keywords_is_refused():
         Tool.described(function)
 
 
-def test_a_secret_in_a_record_makes_the_whole_parameter_one():
-    """What is masked too much is safe."""
+def test_a_secret_in_a_record_makes_the_whole_parameter_secret():
+    """Masking too much is safe."""
 
     def function(one: Key, two: list[Key], three: int):
         """Do something."""

@@ -42,7 +42,7 @@ def test_an_optional_parameter_without_a_json_form_is_left_out_with_a_warning():
 
 
 def test_a_parameter_that_is_left_out_cannot_be_sent():
-    """Not even where the function takes any key."""
+    """This holds also for a function with `**kwargs`."""
 
     def take(a: int, session: Session = None, **more):
         """Take."""
@@ -89,7 +89,7 @@ class Page:
     ids=str,
 )
 def test_a_union_is_narrowed_at_every_depth(hint, schema):
-    """In containers, type variables and annotated types, always with a warning."""
+    """The depth may come from containers, type variables and annotated types. There is always a warning."""
 
     def take(x): ...
 
@@ -132,7 +132,7 @@ def test_a_return_annotation_is_never_narrowed():
 
 
 def test_variable_parameters_without_a_json_form_are_left_out():
-    """They are optional too; the schema is closed then."""
+    """They are optional, and the schema is closed then."""
 
     def take(a: int, *sessions: Session, b: int = 2, **more: Session):
         """Take."""
@@ -214,7 +214,7 @@ def test_a_class_that_cannot_describe_itself_has_no_json_form():
 
 
 def test_a_warning_comes_once():
-    """Although a tool with an undefined name is read again at its first use."""
+    """A tool with an undefined name is read again at its first use, without another warning."""
 
     def take(a: int, session: Session = None) -> "Later":  # noqa: F821
         """Take."""

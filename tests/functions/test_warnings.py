@@ -237,7 +237,7 @@ def build_hint(name, form):
     st.sampled_from(["x: T", "*, x: T", "*x: T", "x: T = None"]),
 )
 def test_a_refusal_at_decoration_stays_under_500_characters(function_name, parameter_name, form, shape):
-    """With names and types of any length."""
+    """Names and types may have any length."""
     hint = build_hint(parameter_name, form)
     namespace = {"T": hint}
     exec(f"def {function_name}({shape.replace('x', parameter_name)}): ...", namespace)  # noqa: S102 -- the text is ours
@@ -271,7 +271,7 @@ def test_a_generator_that_promises_no_list_is_refused(hint, is_async):
 
 
 @pytest.mark.parametrize("hint", [list[int], Iterator[int], Generator[int, str, bool], Iterable[int], Any, object])
-def test_a_generator_that_promises_a_list_or_nothing_is_a_tool(hint):
+def test_a_generator_with_a_list_annotation_or_none_is_a_tool(hint):
     def count() -> hint:
         """Count."""
         yield 1

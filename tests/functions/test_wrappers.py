@@ -372,7 +372,7 @@ def test_a_class_without_a_json_form_is_warned_of(function):
         assert Tool.described(function, name="ticket").output_schema is None
 
 
-def test_a_classmethod_that_returns_its_class_promises_objects_of_it():
+def test_the_output_schema_of_a_classmethod_that_returns_self_is_that_of_its_class():
     @dataclass
     class Pair:
         x: int
@@ -416,8 +416,8 @@ def ignore_first(function):
     [staticmethod, lambda function: classmethod(ignore_first(function)), ignore_first],
     ids=["static", "of the class", "of the object"],
 )
-def test_a_callable_object_takes_what_python_passes_to_its_call_method(kind, function, layer):
-    """Also a `__call__` without `self`, whose first parameter is the first one that a model sends."""
+def test_a_callable_object_takes_the_arguments_of_its_call_method(kind, function, layer):
+    """A `__call__` without `self` is allowed. Its first parameter is the first one that a model sends."""
     item = type("Doubler", (), {"__call__": kind(function)})()
     tool = Tool.described(layer(item), name="double", description="Double it.")
     assert list(tool.schema["properties"]) == ["number"]

@@ -36,8 +36,8 @@ class Named:
 
 
 @pytest.mark.parametrize("waits", [(False, False, False), (True, True, True), (False, True, False)])
-async def test_each_hook_runs_inside_the_one_before_it(waits):
-    """Three levels, whether or not a hook waits for something."""
+async def test_each_hook_runs_inside_the_previous_hook(waits):
+    """There are three levels, and a hook may wait or not."""
     log: list[str] = []
     hooks = [Named(name, log, waits=wait) for name, wait in zip("abc", waits, strict=True)]
     result = await Dispatcher(Catalog(double), hooks=hooks).call("double", {"number": 4})
@@ -82,7 +82,7 @@ async def test_the_result_of_the_outer_hook_counts():
     assert held_result.tool == ""
 
 
-async def test_a_hook_that_returns_nothing_fails():
+async def test_a_hook_that_returns_none_fails():
     """The result says that the tool ran."""
     result = await Dispatcher(Catalog(double), hooks=[Holding(None)]).call("double", {"number": 4})
     assert (result.kind, result.attempts) == ("internal", 1)

@@ -63,8 +63,8 @@ def test_there_is_only_one_way_to_proceed():
         Proceed("anyway")
 
 
-async def test_a_proceed_made_round_the_class_proceeds_too(catalog):
-    """It is slower, and is not taken for an unknown outcome."""
+async def test_a_proceed_without_its_constructor_is_accepted(catalog):
+    """It is slower, and is not mistaken for an unknown outcome."""
 
     class Odd:
         def before(self, call):
@@ -83,7 +83,7 @@ def test_a_limit_has_to_be_one(catalog):
 
 @pytest.mark.parametrize("form", ["before", "around", "after"])
 async def test_a_blocking_hook_runs_in_a_thread(catalog, form):
-    """It says so, and the loop stays free; async methods stay on the loop."""
+    """So the loop stays free. Async methods stay on the loop."""
     threads = []
 
     class Blocking:
@@ -109,8 +109,8 @@ async def test_a_blocking_hook_runs_in_a_thread(catalog, form):
     assert threads[0] is not threading.current_thread()
 
 
-async def test_blocking_says_nothing_of_an_async_method(catalog):
-    """It runs where its loop is."""
+async def test_blocking_does_not_apply_to_an_async_method(catalog):
+    """It runs on the loop."""
     threads = []
 
     class Both:
@@ -162,8 +162,8 @@ async def test_the_time_spent_in_run_is_not_the_hooks(catalog):
     assert (await Dispatcher(catalog, hooks=[Around()]).call("slow")).text == "done, watched"
 
 
-async def test_the_hooks_time_goes_on_after_run(catalog):
-    """It may not hang then either; the tool has run."""
+async def test_the_time_limit_of_a_hook_holds_after_run(catalog):
+    """The tool has run, and the hook may not hang."""
 
     class Around:
         timeout_seconds = SOON
@@ -177,7 +177,7 @@ async def test_the_hooks_time_goes_on_after_run(catalog):
 
 
 async def test_run_may_be_awaited_several_times_at_once_under_a_limit():
-    """For tools that may; the timer stands still as long as the first is inside."""
+    """This holds for tools that allow it. The timer stops while the first one is inside."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

@@ -100,8 +100,8 @@ async def test_a_tool_that_was_replaced_is_another(shop):
     assert await ask(dispatcher) == 42
 
 
-async def test_errors_are_not_kept(shop):
-    """The next call may have more luck."""
+async def test_errors_are_not_cached(shop):
+    """The next call may succeed."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     for _ in range(2):
         assert (await dispatcher.call("price", {"item": "none"})).kind == "failed"
@@ -109,7 +109,7 @@ async def test_errors_are_not_kept(shop):
 
 
 async def test_any_other_call_of_the_session_clears_its_entries(shop):
-    """It may have changed the world; other sessions keep theirs."""
+    """It may have changed the world. Other sessions keep their entries."""
     dispatcher, ada, bob = Dispatcher(shop.catalog, hooks=[Cache()]), Session(), Session()
     await ask(dispatcher, session=ada)
     await ask(dispatcher, session=bob)
@@ -128,8 +128,7 @@ async def test_a_result_that_was_read_during_a_change_is_not_cached(shop):
     assert await ask(dispatcher) == 2
 
 
-async def test_entries_grow_old(shop):
-    """After so many seconds the tool is asked again."""
+async def test_entries_expire(shop):
     clock = Clock()
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache(seconds=10, clock=clock)])
     assert await ask(dispatcher) == 1
@@ -153,8 +152,8 @@ def test_a_cache_of_size_0_is_refused(options):
 
 
 @pytest.mark.parametrize(("key", "runs"), [(None, 2), (lambda call: call.principal, 1)])
-async def test_a_tool_that_is_given_things_needs_an_explicit_key(key, runs):
-    """Its result may depend on what no argument tells."""
+async def test_a_tool_with_injected_values_needs_an_explicit_key(key, runs):
+    """Its result may depend on values that are not arguments."""
     catalog, ran = Catalog(), []
 
     @catalog.tool(read_only=True)
@@ -182,7 +181,7 @@ async def test_only_one_of_several_equal_calls_at_once_runs(shop):
 
 
 async def test_a_cancelled_leader_does_not_hang_its_followers(shop):
-    """One of them leads, and the rest get its answer."""
+    """One of them leads, and the others get its answer."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     leader, *followers = [asyncio.ensure_future(ask(dispatcher)) for _ in range(4)]
     await asyncio.sleep(0)

@@ -58,8 +58,8 @@ async def test_a_record_names_the_tool_and_the_end_of_its_call(catalog, caplog):
     assert record.levelno == logging.INFO
 
 
-async def test_calls_that_never_ran_have_a_record_too(catalog, caplog):
-    """As warnings: not found, refused, denied; a name that a model invented is cut."""
+async def test_calls_that_never_ran_have_a_record(catalog, caplog):
+    """It is a warning. The calls were not found, refused or denied. An unknown name is cut."""
 
     class No:
         def before(self, call):

@@ -28,7 +28,7 @@ def dispatcher():
 
 
 async def test_the_same_call_too_often_in_a_row_is_refused_with_advice(dispatcher):
-    """However it is written: defaults, aliases, the order of keys."""
+    """Defaults, aliases and the order of keys make no difference."""
     forms = [("read", {"path": "a"}), ("look", {"limit": 10, "path": "a"}), ("read", '{"path": "a"}')]
     kinds = [(await dispatcher.call(*form)).kind for form in forms]
     assert kinds == ["ok", "ok", "denied"]
@@ -36,15 +36,14 @@ async def test_the_same_call_too_often_in_a_row_is_refused_with_advice(dispatche
 
 
 async def test_another_call_in_between_restarts_the_count(dispatcher):
-    """So do other sessions, which have their own."""
+    """Each session has its own count."""
     for path in ("a", "a", "b", "a", "a"):
         assert (await dispatcher.call("read", {"path": path})).kind == "ok"
     for session in (Session(), Session()):
         assert (await dispatcher.call("read", {"path": "a"}, session=session)).kind == "ok"
 
 
-async def test_sessions_are_not_kept_for_ever(dispatcher):
-    """There is no end to conversations."""
+async def test_the_number_of_remembered_sessions_is_bounded(dispatcher):
     guard = LoopGuard()
     other = Dispatcher(dispatcher.catalog, hooks=[guard])
     for number in range(10_010):

@@ -43,7 +43,7 @@ async def test_calls_beyond_the_rate_wait_for_their_turn(catalog):
     assert len(clock.slept) == 2
 
 
-async def test_those_who_come_later_queue_behind(catalog):
+async def test_waiting_calls_are_queued(catalog):
     """Three calls come at once, and one a second may run, so each waits for another time."""
     slept = []
 
@@ -109,8 +109,8 @@ async def test_a_call_that_is_cancelled_while_waiting_gives_its_turn_back(catalo
 
 
 @pytest.mark.unmeasured
-async def test_buckets_are_not_kept_for_ever(catalog):
-    """There is no end to principals."""
+async def test_the_number_of_buckets_is_bounded(catalog):
+    """There may be any number of principals."""
     limit = RateLimit(1, seconds=60, by="principal", wait=False)
     dispatcher = Dispatcher(catalog, hooks=[limit])
     for number in range(10_050):

@@ -89,7 +89,7 @@ async def test_the_percentile_of_a_single_call_is_its_time():
     ],
 )
 async def test_costs_are_stated_or_computed(fact, cost, expected):
-    """By the tool's fact, or by a function of call and result."""
+    """They come from the fact of the tool, or from a function of call and result."""
     catalog, stats = Catalog(), Stats(cost=cost)
 
     @catalog.tool(cost=fact)
@@ -101,8 +101,7 @@ async def test_costs_are_stated_or_computed(fact, cost, expected):
     assert stats.snapshot()[0].cost == expected
 
 
-def test_a_window_holds_at_least_one():
-    """Otherwise there is nothing to count."""
+def test_a_window_of_zero_is_refused():
     with pytest.raises(ValueError, match="window"):
         Stats(window=0)
 
@@ -159,14 +158,13 @@ async def test_further_tools_are_counted_together():
     ]
 
 
-def test_there_are_numbers_for_one_tool_at_least():
-    """Otherwise there is nothing to count."""
+def test_a_limit_of_zero_tools_is_refused():
     with pytest.raises(ValueError, match="max_tools"):
         Stats(max_tools=0)
 
 
-async def test_a_call_that_is_cut_off_is_counted():
-    """Its caller gets no result, and it has ended all the same."""
+async def test_a_cancelled_call_is_counted():
+    """Its caller gets no result."""
     catalog, stats = Catalog(), Stats()
 
     @catalog.tool

@@ -155,7 +155,7 @@ async def test_a_second_inspector_of_the_same_store_sees_and_answers(tmp_path):
 
 
 async def test_a_request_of_a_program_is_answered_for_its_principal():
-    """And in its conversation, which gets the grant."""
+    """Its conversation gets the grant."""
     inspector = build_inspector()
     session = Session(id="talk", principal="carol")
     waiting = await inspector.dispatcher.call("write_note", {"text": "x"}, session=session)

@@ -78,7 +78,7 @@ def read(path, history=None):
     return reader
 
 
-def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path):
+def test_an_incomplete_line_is_read_when_it_is_complete(tmp_path):
     path, history = tmp_path / "calls.jsonl", History()
     line = json.dumps({"version": 1, "at": 1.0, "event": "outcome", "call_id": "c1", "tool": "add", "kind": "ok"})
     path.write_text(line[:20])
@@ -109,7 +109,7 @@ def test_odd_values_in_a_line_are_not_an_error(tmp_path):
     assert history.decisions[0]["approved"] is False
 
 
-def test_a_log_that_is_gone_or_replaced_is_a_sentence(tmp_path):
+def test_the_problem_of_a_missing_or_replaced_log_is_a_sentence(tmp_path):
     path = tmp_path / "calls.jsonl"
     reader = read(path)
     assert "cannot be read" in reader.problem

@@ -195,7 +195,7 @@ async def test_a_call_has_a_time_limit():
 
 
 async def test_a_history_shows_the_calls_of_a_program_and_its_agent():
-    """Also those of an agent that was made from the dispatcher before the inspector."""
+    """The agent may be older than the inspector."""
     history = History()
     dispatcher = Dispatcher(build_catalog(), hooks=[history], on_progress=history.on_progress)
     script = [[ToolCall("add", {"a": 1, "b": 1}, "c1"), ToolCall("add", {"a": 2, "b": 2}, "c2")], "Done."]

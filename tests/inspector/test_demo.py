@@ -28,7 +28,7 @@ def recipe(tmp_path):
 
 
 @pytest.mark.long
-def test_demo_ends_with_a_command_that_shows_what_it_did(recipe, tmp_path):
+def test_demo_ends_with_a_command_that_shows_the_runs(recipe, tmp_path):
     """The command is the last line. It shows the calls of the agent, and the run that was killed."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     for line in recipe:

@@ -37,8 +37,8 @@ async def test_a_listener_sees_a_call_start_and_end():
         assert events[0][1]["number"] == events[1][1]["number"]
 
 
-async def test_a_listener_goes_on_where_it_was():
-    """By the header that browsers send, and by the address."""
+async def test_a_listener_continues_after_its_last_event():
+    """The place is in the header that browsers send, or in the address."""
     async with serving(build_inspector()) as browser:
         ((_, _, place),) = await read_events(browser, 1)
         await browser.call("add", a=1)
@@ -59,7 +59,7 @@ async def test_a_place_of_another_server_is_a_reset(after):
     assert "event: reset" in text
 
 
-async def test_events_that_are_gone_are_a_reset():
+async def test_dropped_events_are_a_reset():
     log = EventLog(max_events=3)
     (hello,) = await follow(log, 1)
     place = hello.partition("\n")[0].removeprefix("id: ")
@@ -73,7 +73,7 @@ async def test_events_that_are_gone_are_a_reset():
 
 
 async def test_a_listener_that_does_not_read_costs_no_memory():
-    """It is told that it has missed something when it comes back."""
+    """It gets a reset when it reads again."""
     log = EventLog(max_events=100)
     listener = log.follow()
     await anext(listener)

@@ -65,14 +65,14 @@ async def test_every_change_needs_the_token(browser, path):
 @pytest.mark.parametrize(
     "origin", [None, "null", "https://evil.example", "http://127.0.0.1:1", "http://localhost", "file://"]
 )
-async def test_another_site_changes_nothing(browser, path, origin):
-    """Even if it has the token."""
+async def test_a_request_of_another_site_changes_nothing(browser, path, origin):
+    """This holds even with the token."""
     response = await browser.send("POST", path, json=CALL, headers={"origin": origin})
     assert response.status_code == 403
     assert (await browser.get("calls"))["total"] == 0
 
 
-async def test_another_site_reads_nothing(browser):
+async def test_a_request_of_another_site_gets_no_data(browser):
     response = await browser.send("GET", "calls", headers={"origin": "https://evil.example"})
     assert response.status_code == 403
 
@@ -103,7 +103,7 @@ async def test_a_form_of_a_browser_is_refused(browser, kind):
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{", b'{"tool": NaN}', b'{"tool": 5}', b'{"tool": "add", "arguments": 5}']
 )
-async def test_a_body_that_is_not_a_call_says_what_is_wrong(browser, body):
+async def test_the_error_for_an_invalid_body_describes_the_problem(browser, body):
     headers = {"content-type": "application/json"}
     response = await browser.send("POST", "call", content=body, headers=headers)
     assert response.status_code == 400
@@ -151,7 +151,7 @@ async def test_other_hosts_have_to_be_named(options, host, status):
     assert response.status_code == status
 
 
-async def test_addresses_that_do_not_exist_say_so(browser):
+async def test_an_unknown_address_is_an_error_with_its_name(browser):
     assert "there is no /api/nothing" in (await browser.get("nothing", 404))["error"]
     response = await browser.send("DELETE", "tools", json={})
     assert response.status_code == 405

@@ -93,8 +93,8 @@ async def test_an_output_of_50_megabytes_is_cut():
 @pytest.mark.parametrize(
     "text", ["<img src=x onerror=alert(1)>", "\x1b[2J", "\u202eevil", "pаypal", "\x00\x07", "\ud800"]
 )
-async def test_hostile_text_arrives_as_it_is(text):
-    """It is the page that shows it as text."""
+async def test_hostile_text_is_not_changed(text):
+    """The page shows it as text."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

@@ -188,13 +188,13 @@ async def test_a_run_is_cancelled_and_retried(database, journal):
         assert "above 0" in (await browser.post("run/retry", {"id": "fix", "deadline_seconds": "x"}, 400))["error"]
 
 
-async def test_a_page_that_only_reads_offers_nothing(database, journal):
+async def test_a_read_only_page_offers_no_actions(database, journal):
     journal.create("fix", "agent", {"prompt": "Fix it."}, now=1.0)
     async with serving(inspect(database, read_only=True)) as browser:
         assert (await browser.get("run", id="fix"))["can"] == []
 
 
-async def test_there_is_nothing_to_cancel_without_a_database():
+async def test_cancelling_a_run_without_a_database_is_an_error():
     async with serving(build_inspector()) as browser:
         assert (await browser.get("runs"))["runs"] == []
         assert "--database" in (await browser.post("run/cancel", {"id": "x"}, 404))["error"]
@@ -209,8 +209,8 @@ async def check_problem(browser, words):
     assert (await browser.post("run/cancel", {"id": "x"}, 503))["why"] == "store"
 
 
-async def test_a_database_that_is_gone_is_a_sentence(database, tmp_path):
-    """It is not made anew, and works again when it is back."""
+async def test_the_problem_of_a_missing_database_is_a_sentence(database, tmp_path):
+    """The file is not created, and works again when it is back."""
     inspector = inspect(database)
     os.rename(tmp_path / "runs.sqlite", tmp_path / "away.sqlite")
     async with serving(inspector) as browser:
@@ -251,8 +251,8 @@ async def test_a_database_that_is_written_can_be_read(database, journal):
 
 
 @pytest.mark.long
-async def test_a_database_that_is_locked_holds_up_only_those_who_ask_for_it(database):
-    """It is waited for, in a thread, for half a minute; then the page says so."""
+async def test_a_locked_database_holds_up_only_its_own_requests(database):
+    """A thread waits for half a minute, and then the page has the error."""
     with contextlib.closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")
@@ -344,7 +344,7 @@ async def test_a_flow_has_a_graph_and_its_run_a_row():
     ],
 )
 async def test_a_durable_run_of_a_flow_is_described(database, ending, status, states, left):
-    """With the state of each step, the words about its check and its undo, and what is left."""
+    """It has the state of each step, its check and its undo, and the steps that are left."""
     flow = await asyncio.to_thread(run_order, database, ending)
     async with serving(inspect(database, flows=[flow])) as browser:
         run = await browser.get("run", id="order-7")

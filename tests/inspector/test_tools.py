@@ -20,7 +20,7 @@ async def browser():
         yield browser
 
 
-async def test_about_says_what_is_inspected(browser):
+async def test_about_describes_the_inspected_catalog(browser):
     about = await browser.get("about")
     assert (about["name"], about["tools"], about["mode"], about["read_only"]) == ("shop", 4, "default", False)
     assert about["groups"] == {"numbers": 1, "(none)": 3}
@@ -50,7 +50,7 @@ async def test_tools_have_small_rows(browser):
 
 @pytest.mark.parametrize("name", ["add", "sum"])
 async def test_a_tool_is_shown_in_full(browser, name):
-    """By its name and by an alias: schema, examples, facts, advice, and what each provider gets."""
+    """It is found by its name and by an alias. It has schema, examples, facts, advice and the form of each provider."""
     tool = await browser.get("tool", name=name)
     assert tool["name"] == "add"
     assert tool["schema"]["required"] == ["a"]
@@ -106,12 +106,12 @@ async def test_a_missing_parameter_is_named(browser):
     assert "`limit` has to be a whole number" in (await browser.get("search", 400, query="a", limit="x"))["error"]
 
 
-async def test_explain_says_what_decides(browser):
+async def test_explain_shows_the_deciding_rule(browser):
     answer = await browser.post("explain", {"tool": "write_note", "arguments": {"text": "x"}})
     assert (answer["verdict"]["word"], answer["verdict"]["by"]) == ("ask", "mode `default`")
 
 
-async def test_explain_says_what_is_wrong_with_arguments(browser):
+async def test_explain_shows_the_problems_of_the_arguments(browser):
     answer = await browser.post("explain", {"tool": "add", "arguments": {"a": "x"}})
     assert answer["problems"][0]["path"] == ["a"]
     assert "verdict" not in answer
@@ -149,7 +149,7 @@ async def test_search_without_a_result_advises(browser):
     assert "nothing fits" in answer["advice"]
 
 
-async def test_search_does_not_show_what_the_rules_forbid():
+async def test_search_does_not_show_forbidden_tools():
     dispatcher = Dispatcher(build_catalog(), permissions=Permissions("default", rules=["deny write_note"]))
     async with serving(build_inspector(dispatcher=dispatcher)) as browser:
         answer = await browser.get("search", query="write a note")

@@ -239,7 +239,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @given(text=st.just(HOSTILE) | st.text(min_size=1, max_size=20))
 def test_hostile_text_is_cleaned_or_refused_everywhere(place, text):
-    """What a model or a terminal shows has neither hidden characters nor marks of the system in it."""
+    """A text for a model or a terminal has no hidden characters and no marks of the system."""
     parts = PLACES[place](text)
     path = parts.pop("path", "/pets")
     data = {**document({}), "info": parts.pop("info", {"title": "Shop"}), "paths": {path: parts}}

@@ -171,7 +171,7 @@ class CookieAuth(httpx.Auth):
     ],
 )
 def test_a_key_of_the_client_that_the_api_repeats_is_masked(options, caplog):
-    """However the client sends it. Its log does not show it."""
+    """The client may send it in any way. Its log does not show it."""
     caplog.set_level(logging.INFO)
     app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer", "theme": "darkness"}')
     assert call(secured({}), "list", app=app, client_options=options).value == {
@@ -222,7 +222,7 @@ ODD_ESCAPES = [("+", r"\u002b"), ("k", r"\u006B"), ("s3", r"\u00733")]
     ],
 )
 def test_a_key_in_json_with_other_escapes_is_masked(status, size, plain, escaped):
-    """As PHP and .NET write it, in a short answer and in a long one."""
+    """PHP and .NET write such escapes. The answer may be short or long."""
     key = "s3/cr+t/key"
     body = json.dumps({"message": f"The key {key} is read.", "rest": "x" * size}).replace(plain, escaped)
     result = call(secured({"key": []}), "list", app=app_for(body.encode(), status), auth={"key": key})
@@ -261,7 +261,7 @@ def test_a_credential_is_in_no_span(scheme):
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
 def test_a_credential_with_a_line_break_is_not_shown(scheme, caplog):
-    """One at its end, as a file has it, is left out."""
+    """A line break at its end, as a file has it, is dropped."""
     assert "s3cret" not in str(call(secured({scheme: []}), "list", auth={scheme: "s3cret\r\nX: 1"}).to_json())
     assert call(secured({scheme: []}), "list", auth={scheme: "s3cret\n"}).kind == "ok"
 
@@ -269,7 +269,7 @@ def test_a_credential_with_a_line_break_is_not_shown(scheme, caplog):
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", "https://login.example@evil.example/", "https://лogin.example/"]
 )
-def test_a_login_page_of_the_document_shows_where_it_leads(url):
+def test_a_login_page_of_the_document_is_not_shown_as_a_link(url):
     flow = {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": url}}}
     data = document(
         {"get /pets": {"operationId": "list"}}, components={"securitySchemes": {"o": flow}}, security=[{"o": []}]
@@ -296,7 +296,7 @@ def test_the_first_requirement_that_can_be_met_is_used():
     assert optional["headers"]["x-key"] == "k"
 
 
-def test_a_call_without_credentials_waits_for_them_and_goes_on():
+def test_a_call_without_credentials_waits_and_then_goes_on():
     tokens = []
     dispatcher = dispatcher_for(
         secured({"oauth": ["read:pets"]}), auth={"oauth": lambda: tokens[-1] if tokens else None}
@@ -321,7 +321,7 @@ def test_a_scheme_that_the_document_does_not_have_is_refused():
 
 
 @pytest.mark.parametrize("value", [b"S3CRET", 5, ["S3CRET"], ("u", "S3CRET")])
-def test_a_function_that_returns_no_credential_does_not_show_it(value):
+def test_an_invalid_value_of_a_credential_function_is_not_shown(value):
     result = call(secured({"key": []}), "list", auth={"key": lambda: value})
     assert result.kind == "failed"
     assert "the credential that the function for 'key' returned has to be" in result.text
@@ -329,7 +329,7 @@ def test_a_function_that_returns_no_credential_does_not_show_it(value):
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])
-def test_a_function_that_returns_nothing_makes_the_call_wait(value):
+def test_a_credential_function_without_a_value_makes_the_call_wait(value):
     assert call(secured({"key": []}), "list", auth={"key": lambda: value}).kind == "waiting"
 
 

@@ -232,7 +232,7 @@ def test_a_refusal_names_the_parameter_the_style_and_the_remedy(place, style, ki
     assert words in result.text
 
 
-def test_null_is_refused_where_leaving_it_out_means_something_else():
+def test_null_is_refused_if_omission_means_another_value():
     schema = {"type": ["integer", "null"], "default": 5}
     result = call(operation_for("query", "form", True, schema, False), "send", {"value": None})
     assert "give a value, or leave it out for the server's default" in result.text
@@ -263,8 +263,8 @@ def test_a_parameter_that_is_the_whole_query_is_a_form():
         Catalog.from_openapi(data, base_url="https://a.example")
 
 
-def test_a_path_asks_for_what_stands_in_its_braces_and_for_nothing_else():
-    """Whether or not the document describes it: braces would be sent as they are, and another value to no place."""
+def test_a_path_needs_exactly_the_parameters_in_its_braces():
+    """The document may not describe them. Braces would be sent unchanged otherwise."""
     parameters = [{"name": "other", "in": "path", "required": True, "schema": {"type": "string"}}]
     data = document({"get /x/{id}": {"operationId": "send", "parameters": parameters}})
     assert call(data, "send", {"id": "a"}).unwrap()["path"] == "/v1/x/a"

@@ -92,6 +92,6 @@ def test_a_file_that_is_null_is_left_out():
         {"type": "string", "contentMediaType": "text/html"},
     ],
 )
-def test_a_text_stays_a_text(schema):
-    """Also one that the document itself has in base64."""
+def test_a_text_is_sent_unchanged(schema):
+    """The document itself may have it in base64."""
     assert WRITTEN.encode() in upload(form(schema), {"file": WRITTEN, "name": "x"})

@@ -101,7 +101,7 @@ def test_a_class_that_node_reads_has_the_same_characters(node, members, texts):
         *(r"^(a)\1$", r"^\1(a)$", r"^(a\1)$", r"^(a)\2$", r"^\12$", r"^(?:(a)(b))\2\1$", r"^[a&&b~~c||d]+$", r"^\c$"),
     ],
 )
-def test_rare_forms_mean_what_they_mean_in_node(node, pattern):
+def test_rare_forms_mean_the_same_as_in_node(node, pattern):
     texts = [
         "a",
         "aa",
@@ -175,5 +175,5 @@ def test_patterns_of_ecmascript_are_translated(pattern, accepted, refused):
 
 
 @pytest.mark.parametrize("pattern", [r"^[a-z0-9_-]+$", r"^\d{3}-\w+$", r"^(?:a|b)?[^\s@]+@\S+$", "^[-+]?[0-9]+$"])
-def test_a_pattern_that_python_reads_in_the_same_way_stays_as_it_is(pattern):
+def test_a_pattern_that_python_reads_in_the_same_way_is_not_changed(pattern):
     assert translate_pattern(pattern) == pattern

@@ -141,7 +141,7 @@ def test_a_cookie_that_needs_no_code_arrives_at_a_server_that_decodes_none(api, 
 
 
 @given(value=st.dictionaries(NAMES, WORDS | st.dictionaries(NAMES, WORDS, min_size=1, max_size=2), min_size=1))
-def test_a_deep_object_arrives_with_objects_in_it(api, value):
+def test_a_deep_object_arrives_with_its_inner_objects(api, value):
     assert api.call_sync("query_deepObject_exploded_object", {"value": value}).unwrap() == {"value": value}
 
 

@@ -88,7 +88,7 @@ def test_links_in_descriptions_are_written_as_their_text(text, written):
     assert convert(schema) == {"properties": {"description": {"description": written}}, "default": text}
 
 
-def test_a_response_does_not_promise_what_is_only_written():
+def test_the_schema_of_a_response_has_no_write_only_fields():
     schema = {
         "type": "object",
         "properties": {"password": {"type": "string", "writeOnly": True}, "name": {}},
@@ -135,7 +135,7 @@ def test_a_read_only_property_is_not_required_by_any_part_of_a_schema(schema, it
     assert not answers.is_valid({"name": "x"})
 
 
-def test_a_shared_schema_still_demands_what_exists_elsewhere():
+def test_a_shared_schema_keeps_required_fields_that_exist_elsewhere():
     schemas = {"Needs": {"type": "object", **NEEDS}}
     needs = {"$ref": "#/components/schemas/Needs"}
     schema = {"properties": {"a": {"allOf": [needs, {"properties": {"id": ABSENT}}]}, "b": needs}}
@@ -153,7 +153,7 @@ def test_recursion_stays_recursion_and_only_used_definitions_are_carried():
     }
 
 
-def test_a_definition_that_is_used_once_stands_where_it_is_used():
+def test_a_definition_with_one_use_is_inlined():
     schemas = {"Name": {"type": "string"}, "Pet": {"properties": {"name": {"$ref": "#/components/schemas/Name"}}}}
     pet = {"$ref": "#/components/schemas/Pet"}
     assert convert(pet, **schemas) == {"properties": {"name": {"type": "string"}}}
@@ -200,7 +200,7 @@ def test_a_schema_that_cannot_be_converted_is_refused_with_its_place(schema, mes
     assert "here" in str(caught.value) or "components" in str(caught.value)
 
 
-def test_a_schema_that_is_defined_by_itself_is_refused():
+def test_a_schema_that_refers_only_to_itself_is_refused():
     converter = SchemaConverter(
         ApiDocument({"components": {"schemas": {"A": {"$ref": "#/components/schemas/A"}}}}, "3.0.0", "Pets"), "request"
     )
@@ -281,7 +281,7 @@ def test_an_alternative_that_is_used_elsewhere_has_no_value_there():
         {**pet(), "discriminator": {"propertyName": "kind", "mapping": {"a": "A"}}},
     ],
 )
-def test_an_alternative_that_states_its_values_keeps_them(cat):
+def test_an_alternative_with_its_own_values_keeps_these_values(cat):
     assert convert(choice(), Cat=cat, Dog=pet({"const": "dog"}))["anyOf"][0] == convert(reference_to("Cat"), Cat=cat)
 
 

@@ -37,7 +37,7 @@ class AsksOnce:
 
 
 async def test_a_check_of_the_application_is_asked_once(tmp_path):
-    """It may answer otherwise the second time, so no quick check comes before the judgement."""
+    """Its second answer may differ, so no quick check comes before the judgement."""
     check = AsksOnce()
     catalog = Catalog(Tool.described(size, read_only=True))
     dispatcher = Dispatcher(catalog, permissions=Permissions(), safety=SafetyChecks([tmp_path], further=[check]))
@@ -86,7 +86,7 @@ async def test_rules_and_modes_count_for_a_marked_path(tmp_path):
 
 @pytest.mark.parametrize("options", [{}, {"without": ["host"]}, {"allowed_hosts": ["localhost"]}])
 def test_options_of_the_checks_keep_the_quick_check(tmp_path, options):
-    """Only code of the application takes it away."""
+    """Only code of the application removes it."""
     tool = Tool.described(size, read_only=True)
     gate = CallJudges(SafetyChecks([tmp_path], **options), None).gate(tool, frozenset({"size"}))
     assert gate is not None

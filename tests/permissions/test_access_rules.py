@@ -181,8 +181,8 @@ async def test_a_rule_applies_to_an_access_that_a_running_tool_asks_about(office
     assert await office.kind("wander", "deny access:read(src/**)", start="lib/a") == "ok"
 
 
-async def test_a_foreign_tool_that_states_what_it_writes_is_stopped(office):
-    """One origin can be meant alone."""
+async def test_a_write_that_a_foreign_tool_states_is_denied(office):
+    """A rule may name one origin."""
     office.add_foreign("put")
     assert await office.kind("put", "deny access:write(src/**)", to="src/a") == "denied"
     assert await office.kind("put", "deny mcp:disk/access:write(src/**)", to="src/a") == "denied"
@@ -228,15 +228,15 @@ async def test_an_allow_holds_if_everything_that_the_call_states_is_allowed(offi
     assert await office.kind(name, *allows, mode="default", **arguments) == kind
 
 
-async def test_an_allow_is_for_the_tools_of_this_program_or_of_the_origin_it_names(office):
-    """A server states what it likes."""
+async def test_an_allow_rule_is_for_tools_of_this_program_or_of_the_named_origin(office):
+    """A server can state any access."""
     office.add_foreign("put")
     assert await office.kind("put", "allow access:write(out/**)", mode="default", to="out/a") == "waiting"
     assert await office.kind("put", "allow mcp:disk/access:write(out/**)", mode="default", to="out/a") == "ok"
 
 
 async def test_an_allow_rule_for_a_file_does_not_cover_an_open_world_call(tmp_path):
-    """What reaches outside asks although its file is allowed."""
+    """It asks although its file is allowed."""
     catalog = Catalog()
 
     @catalog.tool(open_world=True)
@@ -277,7 +277,7 @@ async def test_a_deny_of_writing_stops_edit_as_well(workspace):
 
 
 async def test_a_deny_of_reading_keeps_grep_from_showing_lines(workspace):
-    """In the folder itself, and in a search from above."""
+    """This holds in the folder itself, and in a search from above."""
     by = builtin(workspace, "deny access:read(secrets/**)")
     assert (await by.call("grep", {"pattern": "hello", "path": "secrets"})).kind == "denied"
     text = (await by.call("grep", {"pattern": "hello"})).text

@@ -93,13 +93,13 @@ def test_aliases_given_later_are_followed(catalog):
     assert "wipe" not in view.names()
 
 
-def test_every_tool_is_shown_if_there_are_no_permissions(catalog):
+def test_every_tool_is_shown_without_permissions(catalog):
     """There is no judge to ask, so the catalog itself is the view."""
     assert Dispatcher(catalog).permitted() is catalog
 
 
-def test_a_judge_that_cannot_tell_hides_nothing(catalog):
-    """An object that only has a method `judge` cannot tell, and its tools are shown."""
+def test_a_judge_without_could_allow_hides_no_tool(catalog):
+    """An object may have only a method `judge`."""
 
     class Strict:
         def judge(self, request):
@@ -108,7 +108,7 @@ def test_a_judge_that_cannot_tell_hides_nothing(catalog):
     assert Dispatcher(catalog, permissions=Strict()).permitted() is catalog
 
 
-def test_a_judge_that_fails_shows_nothing(catalog):
+def test_a_judge_that_fails_hides_the_tool(catalog):
     """A tool is not shown if `could_allow` raises."""
 
     class Broken(Judge):
@@ -121,8 +121,8 @@ def test_a_judge_that_fails_shows_nothing(catalog):
     assert Dispatcher(catalog, permissions=Broken()).permitted().names() == []
 
 
-def test_every_judge_has_a_say(catalog):
-    """What one of several could never allow is not shown."""
+def test_every_judge_can_hide_a_tool(catalog):
+    """A tool is hidden if one of several judges could never allow it."""
     permissions = [Permissions("default", ["deny wipe"]), Permissions("default", ["deny look"])]
     assert Dispatcher(catalog, permissions=permissions).permitted().names() == ["change", "fetch", "sign"]
 
@@ -134,8 +134,8 @@ async def test_a_forbidden_tool_is_not_suggested_as_the_nearest_name(catalog):
     assert "did you mean `wipe`" in (await Dispatcher(catalog).call("wipee", {})).text
 
 
-async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
-    """What is not shown is judged when it is called by name."""
+async def test_a_hidden_tool_is_denied_when_it_is_called(catalog):
+    """A call by its name is judged."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("plan"))
     assert (await dispatcher.call("change", {})).kind == "denied"
 

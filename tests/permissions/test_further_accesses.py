@@ -113,8 +113,8 @@ async def test_checking_a_value_that_is_not_an_access_fails(access):
 
 @pytest.mark.parametrize("hint", [Annotated[Path, Writes], Annotated[str, Reads], str], ids=str)
 @pytest.mark.parametrize("rule", ["allow save(path=src/**)", "allow save(src/**)"])
-async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_further(hint, rule):
-    """Each access is held against it."""
+async def test_a_rule_that_allows_a_call_does_not_allow_its_further_accesses(hint, rule):
+    """Each access is checked against it."""
     world = World(Catalog(), [])
 
     async def save(path, context):
@@ -131,8 +131,8 @@ async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_furth
 
 
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
-async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
-    """This holds also for a kind of one's own; a parameter of another kind says nothing about it."""
+async def test_a_rule_about_a_marked_parameter_covers_further_accesses_of_its_kind(table, kind):
+    """This holds also for a custom kind. A parameter of another kind has no influence."""
     world = World(Catalog(), [])
 
     @world.catalog.tool
@@ -164,7 +164,7 @@ async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
 @pytest.mark.parametrize(
     ("target", "kind"), [("kept.db", "safety"), ("kept.db-wal", "safety"), ("x/../kept.db", "safety"), ("other", "ok")]
 )
-async def test_no_tool_touches_what_the_dispatcher_keeps(tmp_path, target, kind):
+async def test_no_tool_accesses_files_of_the_dispatcher(tmp_path, target, kind):
     """Reading and writing are refused even in mode `bypass`."""
     judges = CallJudges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
     tool = asking(lambda arguments: [Reads(arguments["text"]), Query(arguments["text"])]).catalog["note"]

@@ -87,7 +87,7 @@ async def test_a_call_runs_only_if_the_gate_returns_true(says, kind):
 
 
 @pytest.mark.parametrize("says", [lambda call: False, async_no, raises], ids=["no", "async", "raises"])
-async def test_a_call_that_destroys_nothing_is_asked_about_too(says):
+async def test_a_harmless_call_is_asked_about_by_the_gate(says):
     """The name of the gate promises no exception."""
     catalog, ran = world()
     assert (await Dispatcher(catalog, permissions=PermissionGate(says)).call("write", {})).kind == "denied"
@@ -103,7 +103,7 @@ async def test_a_gate_can_leave_out_calls_by_the_facts_of_their_tool():
     assert ran == ["write"]
 
 
-async def test_a_gate_sees_the_call_as_it_would_run():
+async def test_a_gate_sees_the_final_call():
     """The gate gets decoded arguments with defaults, the principal, and the name that the model used."""
     catalog, ran = world()
     session, calls = Session(principal="ada"), []

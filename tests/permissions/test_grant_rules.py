@@ -66,8 +66,8 @@ def rule_of(tool, scope, target, access):
         ("command", "npm test", Command("npm run build"), ""),
     ],
 )
-def test_a_rule_says_what_the_grant_says(scope, target, access, rule):
-    """Where no rule would say the same as the grant, there is none."""
+def test_a_rule_has_the_same_scope_as_its_grant(scope, target, access, rule):
+    """A grant without an equal rule has none."""
     assert rule_of(Tool.described(bash), scope, target, access) == rule
 
 
@@ -115,14 +115,14 @@ def list_unknown(arguments) -> list[Missing]:  # noqa: F821 -- a name that canno
         (lambda arguments: [], ""),
     ],
 )
-def test_a_preflight_says_by_its_annotation_what_it_may_state(preflight, rule):
-    """Without one, it may state anything in a later call."""
+def test_the_annotation_of_a_preflight_limits_its_accesses(preflight, rule):
+    """Without one, it may state any access in a later call."""
     tool = Tool.described(bash, preflight=preflight)
     assert rule_of(tool, "command", "npm test", Command("npm test")) == rule
 
 
 def test_the_built_in_tools_have_rules(tmp_path):
-    """Their preflight functions say what they state."""
+    """Their preflight functions have annotations."""
     catalog = builtin_catalog(tmp_path)
     assert rule_of(catalog["bash"], "command", "npm test", Command("npm test")) == "bash(npm test:*)"
     for name in ("write", "edit"):

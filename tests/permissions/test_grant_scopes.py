@@ -94,8 +94,8 @@ def test_an_access_of_another_kind_is_not_covered_by_a_grant(tmp_path, scope, ta
     assert not is_covered(BASH, scope, folder, covered, access, root=tmp_path)
 
 
-def test_a_folder_is_itself_what_is_offered_for_it(tmp_path):
-    """Who agrees that it is listed has not agreed to what lies beside it."""
+def test_the_grant_for_listing_a_folder_is_the_folder_itself(tmp_path):
+    """A person who allows the listing has not allowed the files beside it."""
     (tmp_path / "src").mkdir()
     grants = list(offer_grants(request_of(WRITE, Reads("src"), root=str(tmp_path))))
     assert [grant.target for grant in grants if grant.scope == "folder"] == [str(tmp_path / "src")]
@@ -176,7 +176,7 @@ def test_a_command_grant_covers_a_call_only_if_all_accesses_are_such_commands(ac
     ],
 )
 def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
-    """As many words as a person would call it by; nothing that would let others through."""
+    """It has as many words as a person would use for it, and lets no other command through."""
     grants = [grant for grant in offer_grants(request_of(BASH, Command(command))) if grant.scope == "command"]
     assert [grant.target for grant in grants] == ([] if prefix is None else [prefix])
 
@@ -193,7 +193,7 @@ def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
         max_size=3,
     )
 )
-def test_every_offered_grant_covers_the_call_that_it_was_offered_for(accesses):
+def test_every_offered_grant_covers_its_call(accesses):
     """A person who agrees is not asked again for the same call. The grant of the whole tool comes last."""
     session = Session()
     request = request_of(BASH, *accesses, session=session)

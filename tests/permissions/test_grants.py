@@ -25,8 +25,8 @@ pytestmark = pytest.mark.anyio
 # Given, listed, taken back.
 
 
-def test_grants_are_listed_and_taken_back():
-    """In the order they were given, once each; one of them, or all."""
+def test_grants_are_listed_and_revoked():
+    """They are listed once, in the order of their giving. One of them, or all, can be revoked."""
     session, other = Session(), Session()
     identity = identity_of(WRITE)
     tool_grant = Grant(tool=identity, scope="tool")
@@ -60,8 +60,8 @@ async def test_a_granted_call_runs_in_its_session_until_the_grant_is_revoked():
     assert await kinds() == ["waiting"] * 3
 
 
-async def test_a_grant_is_shown_before_it_is_given(tmp_path):
-    """The narrowest first; the one that is chosen answers for the next call."""
+async def test_the_possible_grants_are_shown_before_the_choice(tmp_path):
+    """The narrowest comes first, and the chosen one answers for the next call."""
     permissions, session = Permissions(), Session()
     dispatcher = Dispatcher(Catalog(WRITE), permissions=permissions, safety=SafetyChecks([tmp_path]))
     waiting = await dispatcher.call("write", {"path": "docs/a.txt"}, session=session)
@@ -130,7 +130,7 @@ async def test_a_command_is_granted_beforehand(tmp_path):
     assert kinds == ["ok", "ok", "waiting", "waiting"]
 
 
-def test_all_grants_for_a_tool_are_taken_back_by_the_tool():
+def test_all_grants_for_a_tool_can_be_revoked_together():
     """The grants for other tools stay."""
     session = Session()
     for tool in (WRITE, PLAIN):
@@ -172,7 +172,7 @@ ALWAYS = Tool.described(write, name="sign", approval="always")
     ],
 )
 def test_a_grant_that_could_never_count_is_refused(grant, options, error, words):
-    """Nothing is stored that would break a verdict, or that would silently never count."""
+    """A stored grant must not break a verdict, and must not be without effect silently."""
     session = Session()
     with pytest.raises(error, match=words):
         Permissions.grant(session, grant, **options)
@@ -181,7 +181,7 @@ def test_a_grant_that_could_never_count_is_refused(grant, options, error, words)
 
 @pytest.mark.parametrize("grant", ["write", 5, write])
 def test_revoking_a_value_that_is_not_a_grant_is_refused(grant):
-    """It would take back nothing, and the host would think that it had."""
+    """It would revoke no grant, and the host would not notice."""
     session = Session()
     Permissions.grant(session, WRITE)
     with pytest.raises(TypeError, match=r"one of session\.grants"):
@@ -236,7 +236,7 @@ async def test_a_grant_does_not_hold_for_another_tool(other_tool):
 
 
 async def test_a_tool_that_is_replaced_has_to_be_granted_again():
-    """What a person saw is not what would run."""
+    """The person saw another tool."""
     catalog, session = Catalog(WRITE), Session()
     Permissions.grant(session, Grant(tool=identity_of(WRITE), scope="tool"))
     dispatcher = Dispatcher(catalog, permissions=Permissions())
@@ -262,8 +262,8 @@ async def test_a_tool_that_is_replaced_has_to_be_granted_again():
         ("check", "always", False),
     ],
 )
-def test_some_asks_want_a_person_every_time(source, approval, expected):
-    """What a safety check asks, and what an author wants seen always."""
+def test_some_questions_need_a_person_every_time(source, approval, expected):
+    """They come from a safety check, or from the author of the tool."""
     tool = Tool.described(write, approval=approval)
     assert is_answerable(Finding("ask", "x", "y", source), tool) is expected
 

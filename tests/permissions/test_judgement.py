@@ -97,7 +97,7 @@ async def test_a_judge_receives_the_complete_request():
     assert (request.call.name, request.call.id, request.call.tool) == ("jot", "c1", request.tool)
 
 
-async def test_a_judge_cannot_change_what_runs():
+async def test_a_judge_cannot_change_the_arguments_of_a_call():
     """The tool and the next judge see the unchanged arguments."""
 
     def change(request):
@@ -110,8 +110,8 @@ async def test_a_judge_cannot_change_what_runs():
     assert (world.ran, second.requests[0].arguments["text"]) == (["x"], "x")
 
 
-async def test_a_judge_that_tries_is_refused():
-    """What is judged cannot be written to."""
+async def test_a_judge_that_changes_the_request_denies_the_call():
+    """The request is read-only, so the judge raises an error."""
     world = build_world(read_only=True)
     result = await world.call(permissions=Saying(lambda request: request.arguments.update(text="other") or "allow"))
     assert (result.kind, world.ran) == ("denied", [])
@@ -129,7 +129,7 @@ def test_an_object_that_cannot_judge_is_refused_by_the_dispatcher(judge):
     "name", ["weighs_findings", "gate", "could_allow", "visibility", "opens_port", "mistakes", "warnings"]
 )
 def test_a_judge_with_more_than_judge_has_to_be_derived(name):
-    """Otherwise the member would be ignored, so the error says what to do."""
+    """Otherwise the member would be ignored. The error has the remedy."""
     kind = type("Careful", (Saying,), {name: None})
     with pytest.raises(TypeError, match=f"Careful defines `{name}`: derive Careful from `toolkit.permissions.Judge`"):
         Dispatcher(Catalog(), permissions=kind("allow"))
@@ -149,9 +149,7 @@ async def test_a_derived_judge_may_define_judge_alone():
     assert len(judge.requests) == 2
 
 
-async def test_a_judge_that_weighs_findings_decides_about_them():
-    """Its verdict is the only one."""
-
+async def test_a_judge_that_weighs_findings_decides_alone():
     class Lenient(Saying, Judge):
         weighs_findings = True
 
@@ -228,7 +226,7 @@ async def test_a_policy_derived_from_permissions_is_always_asked():
 
 @pytest.mark.parametrize("permissions", [None, (), []], ids=repr)
 @pytest.mark.parametrize("facts", [{}, {"read_only": True}, {"destructive": True}, {"open_world": True}], ids=str)
-async def test_tools_run_if_there_are_no_permissions(facts, permissions):
+async def test_tools_run_without_permissions(facts, permissions):
     assert (await build_world(**facts).call(permissions=permissions)).kind == "ok"
 
 
@@ -254,8 +252,11 @@ async def says_yes(arguments):
     ],
     ids=["never", "no", "none", "always", "yes", "changes", "why", "no reason", "async", "fails", "fails async"],
 )
-async def test_the_author_says_when_to_ask(approval, reason, permissions):
-    """By a word, or a function of the decoded arguments; who cannot tell, asks; with or without permissions."""
+async def test_the_author_decides_when_to_ask(approval, reason, permissions):
+    """
+    The fact is a word, or a function of the decoded arguments. A function that raises asks. This holds with and
+    without permissions.
+    """
     world = build_world(approval=approval)
     result = await world.call(permissions=permissions)
     assert (result.request.reason if result.request else None) == reason
@@ -327,8 +328,8 @@ async def test_the_verdict_is_on_the_final_arguments(hooks, sent, kind, ran):
     assert (result.kind, world.ran) == (kind, ran)
 
 
-async def test_arguments_that_were_mended_are_judged_as_they_run():
-    """A repair is no way around a rule."""
+async def test_repaired_arguments_are_judged():
+    """A repair does not get around a rule."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -354,7 +355,7 @@ def test_a_tool_has_all_its_names():
     assert Table({"two": renamed}, {"due": "two", "tre": "three"}).names_of(renamed) == {"one", "uno", "two", "due"}
 
 
-def test_there_is_no_gate_if_every_call_has_to_be_judged():
+def test_there_is_no_gate_if_every_call_needs_the_judgement():
     tool = build_world().catalog["note"]
     assert CallJudges(None, Saying("allow")).gate(tool, frozenset({"note"})) is None
     assert CallJudges(None, [Permissions(), Permissions()]).gate(tool, frozenset({"note"})) is None

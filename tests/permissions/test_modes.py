@@ -35,7 +35,7 @@ def test_the_table_is_the_promised_one():
         (Facts(idempotent=True, concurrency_safe=True), "write"),
     ],
 )
-def test_a_tool_is_what_its_author_stated(facts, row):
+def test_a_tool_is_judged_by_its_stated_facts(facts, row):
     """A tool without facts is a write."""
     tool = Tool.from_schema("do", "Do it.", {"type": "object"}, lambda arguments: None)
     assert find_row(replace(tool, facts=facts)) == row

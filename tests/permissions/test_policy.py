@@ -241,8 +241,8 @@ async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, e
         ("pries", "allow", "bypass", "check `query`", "secrets is looked at"),
     ],
 )
-async def test_a_verdict_says_who_decided_and_why(kind, rules, mode, by, reason):
-    """A person would look for it by that name."""
+async def test_a_verdict_names_the_rule_and_the_reason(kind, rules, mode, by, reason):
+    """A person would search for it by that name."""
     world = World(kind, rules)
     world.permissions.set_mode(mode)
     verdict = await world.dispatcher.explain(kind, ARGUMENTS)
@@ -312,13 +312,13 @@ def test_an_invalid_rule_is_refused_by_permissions(rules):
 
 
 def test_rules_are_a_list():
-    """One text would be taken for its letters."""
+    """A single text would be split into its letters."""
     with pytest.raises(TypeError, match=r"write \['deny wipe'\]"):
         Permissions(rules="deny wipe")
 
 
 def test_the_rules_of_permissions_are_listed_in_order():
-    """They are objects, whichever way they were given."""
+    """They are objects, in whatever form they were given."""
     permissions = Permissions(rules=["deny a", Rule("allow", "b")])
     assert permissions.rules == (Rule("deny", "a"), Rule("allow", "b"))
 
@@ -370,8 +370,8 @@ def test_a_rule_for_a_misspelt_tool_is_reported(rule, near, recwarn):
     )
 
 
-async def test_a_rule_says_that_it_holds_because_the_command_is_unreadable():
-    """Otherwise a person would look for the words of the rule in it."""
+async def test_a_rule_for_an_unreadable_command_has_that_reason():
+    """Otherwise a person would look for the words of the rule in the command."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)
@@ -384,8 +384,8 @@ async def test_a_rule_says_that_it_holds_because_the_command_is_unreadable():
     assert "a rule says deny: bash(git push:*), because the command cannot be read" in str(verdict)
 
 
-def test_the_rule_that_permits_an_imported_tool_is_named_where_it_is_missing():
-    """It does permit the tool, by the name that the tool has there."""
+def test_the_message_names_the_rule_that_would_allow_an_imported_tool():
+    """The rule has the name that the tool has at its origin."""
     tool = Tool.from_schema(
         "get_item", "Get an item.", {"type": "object"}, lambda arguments: "tea", origin="openapi:Shop", read_only=True,
         open_world=True,

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 # Modes: of all, and of one conversation.
 
 
-async def test_the_mode_can_be_changed_while_it_runs():
+async def test_the_mode_can_be_changed_during_a_session():
     """The next call is judged by it."""
     world = World("writes", "none")
     assert [await world.called(mode) for mode in ("auto", "plan", "default", "auto")] == ["R", "D", "A", "R"]
@@ -45,8 +45,8 @@ async def test_a_session_may_have_another_mode_than_the_common_one():
 
 
 @pytest.mark.parametrize("session", [None, Session()], ids=["all", "a session"])
-def test_there_are_no_other_modes(session):
-    """What was set before stays."""
+def test_an_unknown_mode_is_refused(session):
+    """The earlier mode stays."""
     permissions = Permissions("plan")
     with pytest.raises(ValueError, match="no mode 'yolo'"):
         permissions.set_mode("yolo", session=session)
@@ -132,8 +132,8 @@ async def test_a_hook_cannot_change_the_mode(last):
 
 
 @pytest.mark.parametrize("rules", ["none", "allow"])
-async def test_a_hook_in_passing_cannot_change_the_mode(rules):
-    """Where a call that would run needs a person because a hook asks, its own session counts, not the hook's."""
+async def test_a_hook_cannot_change_the_mode_in_passing(rules):
+    """If a hook asks about a call that would run, the session of the call counts, and not that of the hook."""
     world, free = World("reads", rules), Session()
     world.permissions.set_mode("bypass", session=free)
 

@@ -114,14 +114,14 @@ def from_origin(origin):
         ("python/post", "python", "ok"),
     ],
 )
-async def test_an_allow_holds_for_the_origin_it_was_written_for(rule, origin, called):
+async def test_an_allow_rule_holds_only_for_its_origin(rule, origin, called):
     """A tool of the same name from another origin is another tool."""
     dispatcher = Dispatcher(from_origin(origin), permissions=Permissions(rules=[f"allow {rule}"]))
     assert (await dispatcher.call("post", {})).kind == called
 
 
 @pytest.mark.parametrize("rule", ["post", "*", "mcp:*/*", "mcp:github/*", "mcp:git*/p???"])
-async def test_a_deny_rule_holds_for_every_origin_that_it_could_mean(rule):
+async def test_a_deny_rule_holds_for_every_possible_origin(rule):
     """A rule without an origin means all of them."""
     permissions = Permissions("bypass", [f"deny {rule}"])
     assert (await Dispatcher(from_origin("mcp:github"), permissions=permissions).call("post", {})).kind == "denied"
@@ -143,8 +143,8 @@ async def test_an_allow_means_the_present_name(catalog, called, rule):
     assert (await dispatcher.call(called, {})).kind == "waiting"
 
 
-async def test_a_tool_without_arguments_is_named_by_its_name():
-    """It reaches outside, but nothing says where to; so its name does."""
+async def test_a_tool_without_arguments_needs_a_rule_with_its_name():
+    """It reaches outside, and no argument has an address."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, open_world=True)

@@ -70,8 +70,8 @@ async def test_no_mode_and_no_judge_lifts_a_safety_refusal(permissions):
     ("table", "kind"),
     [("public_users", "ok"), ("public_", "ok"), ("private", "waiting"), ("xpublic_users", "waiting")],
 )
-async def test_rules_can_name_a_users_kind_of_access(table, kind):
-    """What `preflight` says counts as an argument of that name."""
+async def test_rules_can_name_a_custom_kind_of_access(table, kind):
+    """An access of `preflight` counts as an argument of that name."""
     world = World(Catalog(), [])
 
     @world.catalog.tool(preflight=lambda arguments: [Query(arguments["sql"].rpartition(" ")[2])])
@@ -114,7 +114,7 @@ async def test_a_preflight_that_fails_is_not_explained_away():
 
 
 async def test_a_preflight_can_refuse():
-    """What it raises is the answer: a `Safety` is one of the checks."""
+    """Its error is the answer, and a `Safety` counts as a refusal by a check."""
 
     def refuses(arguments):
         raise Safety("not on a Sunday")

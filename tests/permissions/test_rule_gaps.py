@@ -93,8 +93,8 @@ async def warnings(*rules, tool="patch", **arguments):
     return [warning for warning in verdict.warnings if "`run`" not in warning or tool == "run"]
 
 
-async def test_the_tool_that_is_left_is_named_with_the_rule_that_stops_it():
-    """Whether the one tool or the other is explained."""
+async def test_a_rule_gap_names_the_open_tool_and_the_rule():
+    """This holds for an explanation of either tool."""
     warning = "`deny put(file=src/**)` does not stop `patch`, which writes files too; write `deny access:write(src/**)`"
     assert await warnings("deny put(file=src/**)") == [warning]
     assert await warnings("deny put(file=src/**)", tool="put", file="src/a") == [warning]
@@ -136,15 +136,15 @@ async def test_a_rule_without_a_pattern_can_have_a_gap():
     ]
 
 
-async def test_a_kind_of_the_application_has_gaps_too():
-    """It is read from what the tools state, not from a list of names."""
+async def test_a_custom_kind_has_gaps():
+    """The kind comes from the facts of the tools, not from a list of names."""
     assert await warnings("deny store(shelf=top)", tool="restore", shelf="top") == [
         "`deny store(shelf=top)` does not stop `restore`, which touches a shelf too; write `deny access:shelf(top)`"
     ]
 
 
 async def test_a_rule_for_file_tools_has_a_gap_for_commands():
-    """Only the redirections of a command are seen."""
+    """Only the redirections of a command are visible."""
     messages = await warnings("deny put(file=src/**)", "deny patch(place=src/**)", tool="run", line="ls")
     assert messages[0].startswith("`deny put(file=src/**)` does not stop `run`, whose commands can write files too")
     (warning,) = await warnings("deny access:write(src/**)", tool="run", line="ls")

@@ -70,8 +70,8 @@ def test_a_mistake_is_refused_with_its_remedy(text, message):
 
 
 @pytest.mark.parametrize("text", ["mcp:*/read", "mcp:git?ub/read"])
-def test_an_allow_names_one_origin(text):
-    """Who vouches for tools from elsewhere says for which."""
+def test_an_allow_rule_names_one_origin(text):
+    """A person who trusts tools from elsewhere has to name their origin."""
     with pytest.raises(RuleError, match="one origin"):
         Rule("allow", text)
     Rule("deny", text)
@@ -101,7 +101,7 @@ _PATTERNS = st.none() | st.text("abc */.-=:(x)?", min_size=1, max_size=20)
 
 @given(word=st.sampled_from(["allow", "ask", "deny"]), name=_NAMES, pattern=_PATTERNS)
 def test_a_rule_can_be_written_and_read_again(word, name, pattern):
-    """What is a rule at all comes back equal."""
+    """Every valid rule comes back equal."""
     try:
         rule = Rule(word, name if pattern is None else f"{name}({pattern})", "somewhere")
     except RuleError:
@@ -132,14 +132,17 @@ def test_any_text_is_read_as_a_rule_or_raises_a_rule_error(text):
         ("write(path=src/**)", True, True),
     ],
 )
-def test_a_rule_says_what_it_looks_at(text, needs_arguments, names_where):
-    """Whether the arguments matter, and whether it names where to; any address is no address."""
+def test_a_rule_has_flags_for_arguments_and_addresses(text, needs_arguments, names_where):
+    """
+    They show whether the arguments matter, and whether the rule names an address. A rule for any address names
+    none.
+    """
     rule = Rule("allow", text)
     assert (rule.needs_arguments, rule.names_where) == (needs_arguments, names_where)
 
 
 def test_a_rule_is_a_value():
-    """It can be copied with another source, and sent elsewhere."""
+    """It can be copied with another source, and can be sent."""
     rule = Rule("deny", "bash(git push:*)", "here")
     assert replace(rule, source="there") == rule
     assert pickle.loads(pickle.dumps(rule)).matches(build_request(bash, {"command": "git push"}))

@@ -122,8 +122,11 @@ def test_a_rule_is_about_names_groups_and_origins(word, name, expected):
         ("allow mcp:github/x/bash", False),
     ],
 )
-def test_deny_follows_a_tool_and_allow_stays_where_it_was_written(text, expected):
-    """The tool has another origin, an alias and a former name. Only an allow rule with its origin fits it, and every deny rule that names it."""
+def test_deny_follows_a_tool_and_allow_does_not(text, expected):
+    """
+    The tool has another origin, an alias and a former name. Only an allow rule with its origin fits it, and every
+    deny rule that names it.
+    """
     tool = replace(Tool.described(bash, group="shell", aliases=["shell"]), origin="mcp:github")
     assert read_rule(text).concerns(tool, frozenset({"bash", "shell", "old_bash"})) is expected
 
@@ -186,8 +189,8 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
         ("idle(*)", idle, {}, False),
     ],
 )  # fmt: skip
-def test_every_form_of_a_rule(word, text, function, arguments, expected):
-    """Where one value is compared, the three words agree."""
+def test_every_form_of_a_rule_matches_its_arguments(word, text, function, arguments, expected):
+    """Allow, ask and deny agree about a single value."""
     assert holds(f"{word} {text}", build_request(function, arguments)) is expected
 
 
@@ -241,8 +244,8 @@ def test_a_deny_about_a_kind_sees_more_than_the_parameter_of_that_name():
     assert not holds("allow store(path=secrets/**)", request)
 
 
-def test_an_extra_argument_does_not_hide_what_is_touched():
-    """Where a tool takes anything, a model could send a harmless value under the name that a rule looks for."""
+def test_an_extra_argument_does_not_hide_an_access():
+    """A tool may accept any key, and a model could send a harmless value under the name of the rule."""
 
     def anything(**rest: str) -> None:
         """Take anything."""
@@ -263,7 +266,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
         ("../*", "../x", True),
     ],
 )
-def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expected):
+def test_a_text_with_two_dots_does_not_match_a_wildcard(pattern, value, expected):
     """The text has no marker, but the tool may use it as a path."""
     request = build_request(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
@@ -281,7 +284,7 @@ def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expecte
         ("say(words=user:*)", "it's", False, False),
     ],
 )
-def test_a_command_prefix_is_looked_for_in_plain_text_too(text, value, allowed, denied):
+def test_a_command_prefix_is_searched_for_in_plain_text(text, value, allowed, denied):
     """The parameter has no marker, and the rule `rm:*` means a command."""
 
     def say(words: str) -> None:
@@ -359,7 +362,7 @@ def test_several_rules_may_allow_the_commands_of_a_line_together(rules, command,
     assert allows_together([Rule("allow", f"bash({pattern})") for pattern in rules], request) is expected
 
 
-def test_other_values_need_one_rule_for_all_of_them():
+def test_several_values_need_one_rule_for_all_of_them():
     """Two rules with a path each do not make one with both."""
     request = build_request(copy, {"sources": ["a/x", "b/x"]})
     both = [Rule("allow", "copy(sources=a/*)"), Rule("allow", "copy(sources=b/*)")]
@@ -368,7 +371,7 @@ def test_other_values_need_one_rule_for_all_of_them():
     assert allows_together([*both, Rule("allow", "copy")], request)
 
 
-def test_deny_and_ask_rules_allow_nothing():
+def test_deny_and_ask_rules_do_not_allow_a_call():
     request = build_request(bash, {"command": "ls"})
     assert not allows_together([Rule("deny", "bash(ls)"), Rule("ask", "bash")], request)
 
@@ -465,13 +468,13 @@ def test_a_text_rule_can_ignore_case(form, word, pattern, value, fits):
 
 
 @pytest.mark.parametrize("text", ["deny pay(currency~=eur)", "ask pay(~=e*)", "allow access:write(out/**)"])
-def test_every_form_of_a_rule_is_read_back_as_it_is_written(text):
+def test_every_form_of_a_rule_is_read_back_unchanged(text):
     assert str(read_rule(text)) == text
     assert read_rule(str(read_rule(text))) == read_rule(text)
 
 
-def test_case_is_no_matter_of_paths():
-    """Where the kind of value says how it is compared, `~=` is refused or warned of."""
+def test_case_does_not_matter_for_paths():
+    """The kind of a value may decide about its comparison. Then `~=` is refused or warned of."""
     with pytest.raises(RuleError, match="write `=`"):
         Rule("deny", "write(path~=src/**)")
 
@@ -481,8 +484,8 @@ def test_case_is_no_matter_of_paths():
     assert "`~=` compares texts" in Rule("deny", "save(file~=src/**)").mistake(Tool.described(save))
 
 
-def test_a_text_that_climbs_is_not_allowed_in_any_case():
-    """As with `=`: it may be a path."""
+def test_a_text_with_two_dots_is_not_allowed_in_any_case():
+    """It may be a path."""
 
     def save(name: str) -> None:
         """Save."""

@@ -57,14 +57,14 @@ def list_visible(view):
     return names
 
 
-def test_a_second_listing_asks_nothing(catalog):
+def test_a_second_listing_asks_no_judge(catalog):
     judge, session = Counting(), Session()
     dispatcher = Dispatcher(catalog, permissions=[Permissions(), judge])
     assert len(dispatcher.permitted(session)) == judge.asked == 4
     assert len(dispatcher.permitted(session)) == judge.asked == 4
 
 
-def test_a_changed_catalog_is_asked_about_again(catalog):
+def test_a_changed_catalog_is_judged_again(catalog):
     judge = Counting()
     view = Dispatcher(catalog, permissions=judge).permitted()
     assert view.names() == ["look", "change", "wipe", "sign"]
@@ -99,7 +99,7 @@ def test_a_view_follows_the_common_mode(catalog):
     assert list_visible(view) == ["look"]
 
 
-def test_a_session_never_sees_what_another_one_may(catalog):
+def test_a_session_never_sees_the_tools_of_another_one(catalog):
     """This holds also if both were in the same mode before."""
     permissions, first, second = Permissions("plan"), Session(), Session()
     dispatcher = Dispatcher(catalog, permissions=permissions)
@@ -109,7 +109,7 @@ def test_a_session_never_sees_what_another_one_may(catalog):
     assert [len(list_visible(view)) for view in views] == [4, 1]
 
 
-def test_a_grant_that_was_taken_back_shows_nothing(catalog):
+def test_a_revoked_grant_shows_no_tool(catalog):
     session = Session()
     view = Dispatcher(catalog, permissions=Permissions("deny_unlisted")).permitted(session)
     assert list_visible(view) == ["look"]
@@ -128,8 +128,8 @@ def test_an_extended_dispatcher_caches_visible_tools_separately(catalog):
     assert (len(list_visible(dispatcher.permitted())), len(list_visible(extended.permitted()))) == (4, 3)
 
 
-def test_a_subclass_that_replaces_could_allow_alone_is_asked_every_time(catalog):
-    """Its `visibility` would answer for the class above it."""
+def test_a_subclass_that_replaces_only_could_allow_is_asked_every_time(catalog):
+    """Its inherited `visibility` would answer for the base class."""
 
     class ByPrincipal(Permissions):
         def could_allow(self, tool, names, session=None):
@@ -143,9 +143,7 @@ def test_a_subclass_that_replaces_could_allow_alone_is_asked_every_time(catalog)
 
 
 @pytest.mark.parametrize("answer", [Visibility([], lambda tool, names: True), KeyError("oops")], ids=["key", "error"])
-def test_answers_that_cannot_be_kept_are_asked_for_every_time(catalog, answer, caplog):
-    """A key has to be hashable."""
-
+def test_a_judge_whose_answers_cannot_be_cached_is_asked_every_time(catalog, answer, caplog):
     class Odd(Counting):
         def visibility(self, session):
             if isinstance(answer, Exception):
@@ -159,7 +157,7 @@ def test_answers_that_cannot_be_kept_are_asked_for_every_time(catalog, answer, c
     assert "they are asked about each tool" in caplog.text
 
 
-def test_a_kept_answer_that_raises_shows_nothing(catalog):
+def test_a_cached_answer_that_raises_shows_no_tool(catalog):
     class Broken(Counting):
         def visibility(self, session):
             return Visibility("same", lambda tool, names: 1 / 0)
@@ -167,7 +165,7 @@ def test_a_kept_answer_that_raises_shows_nothing(catalog):
     assert list_visible(Dispatcher(catalog, permissions=Broken()).permitted()) == []
 
 
-def test_few_answers_are_kept(catalog):
+def test_the_number_of_cached_answers_is_bounded(catalog):
     """Sessions come and go, so the oldest answers are forgotten."""
     judge = Counting()
     dispatcher = Dispatcher(catalog, permissions=judge)
@@ -190,8 +188,8 @@ _STEPS = st.one_of(
 
 @settings(max_examples=limit_examples(30), deadline=None)
 @given(st.lists(_STEPS, max_size=8), st.lists(st.sampled_from(["deny other", "deny wipe", "allow sign", "ask look"])))
-def test_kept_answers_are_those_of_the_moment(steps, rules):
-    """After any change, a view lists what a new dispatcher would list."""
+def test_cached_answers_follow_every_change(steps, rules):
+    """A view lists the same tools as a new dispatcher."""
     catalog = Catalog(*(make_tool(name, read_only=name == "look") for name in _NAMES[:4]))
     permissions, sessions = Permissions("default", rules), [Session(), Session()]
     views = [Dispatcher(catalog, permissions=permissions).permitted(session) for session in sessions]
@@ -213,7 +211,7 @@ def test_kept_answers_are_those_of_the_moment(steps, rules):
         assert [view.names() for view in views] == [fresh.permitted(session).names() for session in sessions]
 
 
-def test_a_tool_is_taken_from_a_view_by_one_question(catalog):
+def test_a_tool_of_a_view_is_judged_by_one_question(catalog):
     """A judge without `visibility` is asked about all tools only by a listing."""
 
     class Plain(Counting):

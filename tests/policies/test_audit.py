@@ -54,8 +54,8 @@ def script(path, text):
     return subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
 
 
-def test_a_line_has_a_version_a_time_and_what_happened(path):
-    """In that order, as JSON that any reader takes."""
+def test_a_line_has_a_version_a_time_and_an_event(path):
+    """They come in this order, as JSON that any reader accepts."""
     with AuditLog(path, clock=Clock()) as log:
         log.write("verdict", tool="rm", word="deny")
     assert path.read_text() == '{"version":1,"at":1000.0,"event":"verdict","tool":"rm","word":"deny"}\n'
@@ -72,8 +72,8 @@ def test_only_the_owner_can_read_the_audit_log(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_lines_are_added(path):
-    """What is there stays, in this run and the next."""
+def test_lines_are_appended(path):
+    """This holds in one process and in the next."""
     for number in range(3):
         AuditLog(path).write("outcome", number=number)
     assert [entry["number"] for entry in entries(path)] == [0, 1, 2]
@@ -125,14 +125,14 @@ def test_a_value_that_is_too_deep_is_cut(path):
 
 
 def test_a_newline_forges_no_line(path):
-    """Not in a value, not in a key, not in the event."""
+    """It may stand in a value, in a key and in the event."""
     forged = '\n{"version":1,"event":"answered","approved":true}\n'
     AuditLog(path).write(forged, **{forged: forged})
     assert entries(path) == [{"event": forged, forged: forged}]
 
 
 def test_secrets_are_masked(path):
-    """In values and keys; the frame of the line is not for rules."""
+    """This holds for values and keys, and not for the frame of the line."""
     log = AuditLog(path, redact=["hunter2", re.compile(r"\d")], clock=Clock())
     log.write("intent", arguments={"password": "hunter2", "hunter2": [1]})
     assert b"hunter2" not in path.read_bytes()
@@ -174,13 +174,13 @@ def a_pipe(path):
 
 @pytest.mark.parametrize("place", [missing_folder, a_folder, a_link, a_pipe])
 def test_a_place_that_cannot_be_written_is_refused_at_once(path, place):
-    """Before anything relies on it; a link is not followed, a pipe not waited for."""
+    """A link is not followed, and a pipe is not waited for."""
     with pytest.raises(AuditError, match="cannot be written"):
         AuditLog(place(path))
     assert not path.with_name("elsewhere").exists()
 
 
-def test_a_closed_log_takes_nothing(path):
+def test_writing_to_a_closed_log_is_an_error(path):
     """The call that wanted to write must not run."""
     log = AuditLog(path)
     log.close()
@@ -249,7 +249,7 @@ def test_a_complete_last_line_without_a_newline_is_read(path):
     ],
 )
 def test_an_unreadable_line_is_reported_in_its_place(path, line, reason):
-    """With its number and why; the others are read."""
+    """It has its number and the reason, and the other lines are read."""
     path.write_bytes(line + b'\n{"version":1,"event":"verdict"}\n')
     bad, good = AuditLog.read(path)
     assert (bad["event"], bad["line"], bad["bytes"]) == ("unreadable", 1, len(line) + 1)
@@ -258,7 +258,7 @@ def test_an_unreadable_line_is_reported_in_its_place(path, line, reason):
 
 
 def test_a_rotated_log_goes_on_in_a_new_file(path):
-    """What was moved away stays as it is."""
+    """The old file does not change."""
     log = AuditLog(path)
     log.write("verdict", number=1)
     path.rename(path.with_suffix(".1"))
@@ -268,7 +268,7 @@ def test_a_rotated_log_goes_on_in_a_new_file(path):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="who has a file open is read from /proc")
-def test_a_file_removed_while_waiting_for_it_is_made_again(path):
+def test_a_file_that_is_removed_during_a_wait_is_created_again(path):
     """A line in a file without a name would be lost."""
     log = AuditLog(path)
     with path.open("ab") as file:
@@ -304,7 +304,7 @@ def test_a_file_removed_again_and_again_is_given_up(path):
         Vanishing(path, wait_seconds=0)
 
 
-def test_a_writer_that_never_lets_go_is_not_waited_for_for_ever(path):
+def test_the_wait_for_another_writer_has_a_limit(path):
     """The call that wanted to write does not run, and does not hang."""
     log = AuditLog(path, wait_seconds=0.01)
     with path.open("ab") as file:

@@ -238,7 +238,7 @@ def test_retry_after_is_read_from_every_client(make, header, seconds):
     ],
 )
 def test_a_retry_after_header_is_seconds_or_a_date(header, seconds):
-    """What is neither asks for nothing; a date without a zone is GMT."""
+    """Another value has no effect. A date without a zone is GMT."""
     assert parse_retry_after({"retry-AFTER": header}, now=lambda: NOW) == seconds
 
 
@@ -265,8 +265,8 @@ class Odd(Exception):
         raise RuntimeError("no words")
 
 
-def test_an_odd_exception_is_classified_all_the_same():
-    """Nothing that it raises when asked is let out."""
+def test_an_odd_exception_is_classified():
+    """It may raise further errors while it is classified."""
     tool_error = classify_error(Odd())
     assert isinstance(tool_error, Transient)
     assert str(tool_error) == "Odd"
@@ -278,6 +278,6 @@ def test_long_messages_are_cut():
 
 
 @pytest.mark.parametrize("error", [ToolError("a"), BadArgs("b"), Safety("c"), Transient("d")])
-def test_our_own_errors_mean_themselves(error):
-    """A tool that raises one of our errors decides; no rule changes it."""
+def test_our_own_errors_are_not_changed(error):
+    """A tool that raises one of our errors decides, and no rule changes it."""
     assert classify_error(error, lambda error: Safety) is error

@@ -29,8 +29,8 @@ def test_a_rule_for_a_class_holds_for_its_subclasses():
 
 
 @pytest.mark.parametrize("kind", [ToolError, Safety, BadArgs, Transient])
-def test_any_class_of_ours_can_be_meant(kind):
-    """With the exception's words as its message."""
+def test_a_rule_may_choose_any_of_our_error_classes(kind):
+    """The message has the words of the exception."""
     tool_error = classify_error(Busy("why"), {Busy: kind})
     assert isinstance(tool_error, kind)
     assert "why" in str(tool_error)
@@ -45,8 +45,8 @@ def test_the_rule_of_the_nearest_class_wins(rules):
     assert type(classify_error(ValueError(), rules)) is Safety
 
 
-def test_the_tables_knowledge_is_kept_under_a_users_class():
-    """Who says that httpx's errors pass does not say that nothing happened."""
+def test_the_table_adds_its_facts_to_the_class_of_a_user():
+    """A rule that makes the errors of httpx transient does not say whether the call took effect."""
     rules = {httpx.HTTPError: Transient}
     assert classify_error(httpx.ReadTimeout("x"), rules).happened == "maybe"
     assert classify_error(httpx_status(429, **{"Retry-After": "7"}), rules).retry_after_seconds == 7
@@ -73,7 +73,7 @@ class NoSuchOrder(KeyError):
     ],
 )
 def test_the_model_reads_the_message_of_an_error_that_a_rule_chooses(error, text, kind):
-    """Without the name of the class, unless the message alone says too little."""
+    """The name of the class is left out, unless the message alone says too little."""
     assert str(classify_error(error, {Exception: kind})) == text
 
 
@@ -83,8 +83,8 @@ def test_a_rule_comes_before_the_table():
     assert not isinstance(classify_error(httpx_status(503), lambda error: ToolError("for ever")), Transient)
 
 
-def test_a_function_may_pass():
-    """Then the next one is asked, and the table in the end."""
+def test_a_function_may_return_none():
+    """Then the next rule is asked, and the table in the end."""
     calls = []
     rules = [lambda error: calls.append("first"), {Busy: lambda error: calls.append("second")}]
     assert type(classify_error(Busy(), rules)) is ToolError
@@ -100,8 +100,8 @@ def test_a_function_gives_an_error_or_a_class():
 
 
 @pytest.mark.parametrize("answer", [ValueError, "transient", True, ValueError("x")])
-def test_a_rule_that_gives_something_else_is_passed_over(answer, caplog):
-    """And said so in the log."""
+def test_a_rule_with_an_invalid_answer_is_skipped(answer, caplog):
+    """The log says so."""
     assert type(classify_error(ConnectionResetError(), lambda error: answer)) is Transient
     assert "has to return a ToolError" in caplog.text
 
@@ -172,7 +172,7 @@ def test_a_group_with_anything_else_is_not_transient():
 
 
 @pytest.mark.parametrize("gravest", [Safety("no"), BadArgs("wrong")])
-def test_the_gravest_in_a_group_is_what_it_means(gravest):
+def test_the_gravest_error_of_a_group_counts(gravest):
     """A refusal is not lost among failures."""
     assert classify_error(ExceptionGroup("all", [TimeoutError(), ValueError(), gravest])) is gravest
 

@@ -37,7 +37,7 @@ def logged(request, caplog):
         ("http://h/x?keyword=lamp&mail=a@b", "http://h/x?keyword=lamp&mail=a@b"),
     ],
 )
-def test_an_address_is_masked_by_the_names_in_it(logged, address, masked):
+def test_an_address_is_masked_by_the_names_of_its_parameters(logged, address, masked):
     assert f"GET {masked} 200" in logged("GET %s %d", address, 200)
 
 
@@ -64,7 +64,7 @@ def test_a_traceback_is_masked(logged):
     assert "S3CRET" not in text
 
 
-def test_the_newest_keys_are_hidden_and_no_others_kept(logged):
+def test_only_the_newest_keys_are_hidden(logged):
     for number in range(3_000):
         logged.mask.hide([f"key-{number:06}", "a key that is in use"])
     text = logged("key-000000 key-002999 a key that is in use")

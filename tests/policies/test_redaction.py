@@ -59,8 +59,8 @@ def test_texts_and_patterns_and_functions_mask_a_text(rules, text, masked):
     ids=["json", "json text", "repr", "str", "address", "path", "query"],
 )
 @pytest.mark.parametrize("secret", ['say "hi"\n', "pässwörd/1 +2", "back\\slash", "plain", "\ud800x"])
-def test_a_secret_is_known_in_other_clothes(secret, show):
-    """As JSON escapes it, as Python shows it, as it stands in an address."""
+def test_an_escaped_secret_is_masked(secret, show):
+    """The forms are those of JSON, Python and addresses."""
     try:
         dressed = show(secret)
     except UnicodeEncodeError:
@@ -84,7 +84,7 @@ def _broken(text):
 
 @pytest.mark.parametrize("rule", [_broken, lambda text: None, lambda text: text.encode()])
 def test_a_function_that_fails_masks_everything(rule, caplog):
-    """What it did not see must not leave, not even in the log."""
+    """The text must not leave unmasked, not even in the log."""
     assert Redaction([rule]).mask_text("secret") == MASK
     assert "the whole text is masked" in caplog.text
     assert "secret" not in caplog.text
@@ -118,7 +118,7 @@ class Login:
     ids=lambda value: repr(value)[:30] if not isinstance(value, int) else "number",
 )
 def test_a_secret_of_any_kind_is_masked(secret, text):
-    """It, and everything in it, as the model sent it and as the tool sees it."""
+    """The whole value and its parts are masked, as the model sent them and as the tool sees them."""
     assert Redaction().with_secrets([secret]).mask_text(f"<{text}>") == f"<{MASK}>"
 
 
@@ -137,8 +137,8 @@ def test_secrets_are_masked_beside_the_rules():
     assert rules.mask_text(" key pin ") == f"{MASK} pin"
 
 
-def test_a_number_inside_a_longer_one_is_another_number():
-    """But a text of digits is masked wherever it stands."""
+def test_a_number_inside_a_longer_one_is_not_masked():
+    """A text of digits is masked in any place."""
     assert Redaction().with_secrets([12]).mask_text("12 123 3.12") == f"{MASK} 123 3.{MASK}"
     assert Redaction().with_secrets(["12"]).mask_text("123") == f"{MASK}3"
 
@@ -161,12 +161,12 @@ def test_values_are_masked_all_the_way_down():
     ids=["a rule", "a secret text", "a secret number"],
 )
 @pytest.mark.parametrize("number", [1002003, 1100200, 0.1002, 100200.5, 3.1002009, -1002001, 100201])
-def test_a_number_is_masked_if_it_is_the_whole_secret(redaction, number):
-    """A part of it would make another value of it, and a text of a number."""
+def test_a_number_is_masked_only_if_it_is_the_whole_secret(redaction, number):
+    """A part of it would be another value."""
     assert redaction.mask_value({"id": [number, 100200, 100200.0]}) == {"id": [number, MASK, MASK]}
 
 
-def test_a_pattern_says_itself_which_part_of_a_number_it_masks():
+def test_a_pattern_decides_which_part_of_a_number_it_masks():
     assert Redaction([re.compile("^41")]).mask_value(4111) == f"{MASK}11"
 
 
@@ -271,7 +271,7 @@ def test_a_masked_uri_is_still_a_uri(rule):
     ],
 )
 def test_media_types_are_masked(part, media_type):
-    """What is no media type after masking is replaced by one, or left out."""
+    """An invalid media type after masking is replaced or left out."""
     result = Redaction([re.compile(r"sk-\d")]).mask_result(ToolResult("t", parts=[part]))
     assert result.parts[0].media_type == media_type
 
@@ -285,7 +285,7 @@ def test_bytes_that_are_not_text_are_masked(rule):
 
 
 def test_bytes_are_masked_by_a_function_that_writes_any_text():
-    """What cannot be written as UTF-8 is replaced."""
+    """Characters that UTF-8 does not have are replaced."""
     result = Redaction([lambda text: "\ud800" + text[3:]]).mask_result(
         ToolResult("t", parts=[ResourcePart("memo:1", b"key")])
     )

@@ -159,8 +159,8 @@ async def test_a_secret_of_a_call_that_is_not_started_is_not_logged(tool, caplog
     ],
     ids=["short", "long", "inside", "text", "limit"],
 )
-async def test_a_secret_that_does_not_fit_is_not_quoted(hint, sent, caplog):
-    """Nor a piece of it, as messages quote long values."""
+async def test_an_invalid_secret_is_not_quoted(hint, sent, caplog):
+    """Messages quote parts of other long values."""
 
     def login(key):
         raise AssertionError("must not run")
@@ -192,7 +192,7 @@ class Asking:
 
 @pytest.mark.anyio
 async def test_a_secret_is_not_shown_in_an_approval_request(caplog):
-    """Not in the reason, the preview or the arguments."""
+    """It is not in the reason, the preview or the arguments."""
 
     def login(key: Annotated[list[str], Secret], user: str) -> None: ...
 

@@ -44,7 +44,7 @@ async def test_a_call_that_succeeds_is_not_repeated_and_has_no_notes():
 
 
 async def test_a_transient_failure_is_tried_again():
-    """After a wait that doubles, with a note of each."""
+    """The wait before it doubles, and each has a note."""
     call = Failing(Transient("one"), Transient("two"))
     assert await run_retrying(call) == (
         "answer",
@@ -100,8 +100,8 @@ async def test_too_long_a_retry_after_is_a_no():
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), -5.0])
-async def test_a_senseless_retry_after_does_no_harm(seconds):
-    """It is waited for sensibly, or not at all."""
+async def test_an_odd_retry_after_has_a_bounded_wait(seconds):
+    """The call may also give up at once."""
     _, slept, _ = await run_retrying(Failing(Transient("x", retry_after_seconds=seconds)))
     assert slept in ([], [0.2])
 
@@ -113,8 +113,8 @@ async def test_no_wait_starts_that_would_reach_the_deadline():
     assert notes[-1] == "not tried again: there was no time left"
 
 
-async def test_a_reason_against_it_is_a_no():
-    """The caller knows what may be repeated; its reason comes before ours."""
+async def test_a_reason_against_a_retry_prevents_it():
+    """The caller knows which calls may be repeated, and its reason comes first."""
     outcome, slept, notes = await run_retrying(
         Failing(Transient("x", happened="maybe")),
         RetryPolicy(attempts=1),
@@ -139,8 +139,8 @@ async def test_long_messages_are_cut_in_notes():
     assert "(Transient)" in notes[1]
 
 
-async def test_it_works_with_real_waiting():
-    """The defaults are a real clock, sleep and chance."""
+async def test_retrying_works_with_the_real_clock():
+    """The clock, the sleep and the random source are the defaults."""
     assert await retrying(Failing(Transient("x")), RetryPolicy(wait_initial=0)) == "answer"
 
 
@@ -162,8 +162,8 @@ async def test_it_works_with_real_waiting():
     ],
     ids=str,
 )
-def test_a_policy_that_makes_no_sense_is_refused(options):
-    """Where it is given, with the name of what is wrong."""
+def test_an_invalid_policy_is_refused(options):
+    """The error has the name of the option."""
     with pytest.raises(ValueError, match=next(iter(options))):
         RetryPolicy(**options)
 

@@ -78,7 +78,7 @@ def test_a_token_of_a_service_is_found_and_covered(parts, line):
         f"private_key: {_letters(40)}1",
     ],
 )
-def test_a_secret_with_the_words_around_it_is_found(text):
+def test_a_secret_inside_other_text_is_found(text):
     assert find_secret(text) is not None
 
 
@@ -112,7 +112,7 @@ def test_a_secret_with_the_words_around_it_is_found(text):
         "1234567890: Apples and pears for the winter, in boxes",
     ],
 )
-def test_ids_and_ordinary_texts_are_no_secrets(text):
+def test_ids_and_ordinary_texts_are_not_secrets(text):
     assert find_secret(text) is None
 
 

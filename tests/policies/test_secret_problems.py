@@ -80,7 +80,7 @@ REFUSED = [
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @pytest.mark.parametrize(("function", "arguments"), REFUSED)
 def test_check_does_not_show_a_secret(function, arguments, validation):
-    """Neither the text of the error, nor its problems, nor what is printed with it: causes and contexts."""
+    """The text of the error, its problems, its cause and its context are free of it."""
     with pytest.raises(BadArgs) as raised:
         Tool.of(function).check(arguments, validation=validation)
     assert KEY not in collect_texts(raised.value)
@@ -91,7 +91,7 @@ def test_check_does_not_show_a_secret(function, arguments, validation):
 @pytest.mark.anyio
 @pytest.mark.parametrize(("function", "arguments"), REFUSED)
 async def test_check_async_does_not_show_a_secret(function, arguments):
-    """It says the same as `check`."""
+    """It has the same problems as `check`."""
     with pytest.raises(BadArgs) as raised:
         await Tool.of(function).check_async(arguments)
     assert KEY not in collect_texts(raised.value)
@@ -101,7 +101,7 @@ async def test_check_async_does_not_show_a_secret(function, arguments):
 @pytest.mark.parametrize("repair", [True, False])
 @pytest.mark.parametrize(("function", "arguments"), REFUSED)
 async def test_no_result_of_a_dispatcher_shows_a_secret(function, arguments, repair):
-    """Nor what was mended: repairs name the parameter."""
+    """Repairs name the parameter and not the value."""
     result = await Dispatcher(Catalog(function), repair=repair).call(function.__name__, arguments)
     assert KEY not in json.dumps(result.to_json())
     assert KEY not in f"{result!r} {result.error!r} {result.repairs}"
@@ -140,7 +140,7 @@ def test_the_check_of_a_tool_cannot_quote_a_secret():
 
 @pytest.mark.anyio
 async def test_the_async_check_of_a_tool_cannot_quote_a_secret():
-    """What it raises is masked like what it returns."""
+    """Raised errors are masked like returned ones."""
     with pytest.raises(BadArgs, match=r"no '\[redacted\]' here") as raised:
         await tool(quote_later).check_async({"amount": 1, "key": KEY})
     assert KEY not in collect_texts(raised.value)
@@ -154,7 +154,7 @@ def tool(validate):
 
 
 def test_a_masked_error_can_be_pickled():
-    """It is a value like any other, and the secret is not in it."""
+    """The pickled form does not hold the secret."""
     with pytest.raises(BadArgs) as raised:
         Tool.of(pay).check({"amount": 1, "key": KEY})
     copy = pickle.dumps(raised.value)
@@ -173,8 +173,8 @@ def test_a_problem_shows_the_value_if_the_tool_has_no_secrets():
 
 
 @given(st.text(min_size=4, max_size=30).filter(lambda text: text not in "the value does not fit"), st.text(max_size=5))
-def test_no_text_of_a_secret_is_quoted(secret, amount):
-    """As it is, or as it stands in JSON or in Python."""
+def test_no_form_of_a_secret_is_quoted(secret, amount):
+    """It may be plain, or as in JSON or Python."""
     with pytest.raises(BadArgs) as raised:
         tool(quote).check({"amount": 1, "key": secret})
     assert secret not in str(raised.value).replace("[redacted]", "").replace("the key", "").replace("does not fit", "")

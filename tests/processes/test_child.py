@@ -50,7 +50,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_every_pipe_is_read(stop):
-    """Also those that the caller opened."""
+    """Pipes of the caller are included."""
     received = Received()
     read, write = (os.fdopen(end, mode, 0) for end, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
     script = f"cat; echo err >&2; echo more >/dev/fd/{write.fileno()}; exit 3"
@@ -65,21 +65,21 @@ def test_a_child_without_input_reads_an_empty_one(stop):
     assert run_child(shell("cat", Received()), stop[0]) == ChildOutcome(0, None)
 
 
-def test_a_reason_to_stop_stops_it(stop):
+def test_a_reason_to_stop_stops_the_child(stop):
     """The child runs no longer than the caller wants to read."""
     received = Received(stop_at=b"ready")
     assert run_child(shell("echo ready; exec sleep 600", received), stop[0]).stop_reason == "enough"
 
 
-def test_a_stop_that_came_early_counts(stop):
-    """It was asked for before the child ran."""
+def test_an_early_stop_counts(stop):
+    """It was requested before the child ran."""
     os.write(stop[1], b"s")
     assert run_child(shell("exec sleep 600", Received()), stop[0]).stop_reason == "stopped"
 
 
 @pytest.mark.parametrize("ends_group", [True, False])
-def test_the_group_is_ended_if_the_caller_wants_it(stop, ends_group):
-    """A child that looks after its own processes is asked alone."""
+def test_the_group_is_ended_if_the_option_says_so(stop, ends_group):
+    """A child that looks after its own processes gets the signal alone."""
     received = Received(stop_at=b"\n")
     script = "trap '' TERM; sleep 600 >/dev/null 2>&1 & echo $!; wait"
     assert run_child(shell(script, received, ends_group=ends_group), stop[0]) == ChildOutcome(-9, "enough")
@@ -116,7 +116,7 @@ def test_an_error_of_the_caller_ends_the_child(stop):
 @pytest.mark.parametrize(
     ("argv", "reason"), [(["/no/such"], "No such file or directory: /no/such"), (["a\0b"], "embedded null byte")]
 )
-def test_the_error_says_why_a_child_cannot_be_started(stop, argv, reason):
+def test_the_error_of_a_child_that_cannot_be_started_has_the_reason(stop, argv, reason):
     """It has the message of the system."""
     spec = ChildSpec(argv=argv, env={}, cwd=None, on_data=Received(), timeout_seconds=1, grace_seconds=1)
     with pytest.raises(NotStarted) as caught:
@@ -136,5 +136,5 @@ def test_reaping_does_not_wait_for_a_child_that_does_not_end():
     assert is_reaped(process.pid)
 
 
-def test_there_is_no_exit_file_for_a_process_that_is_gone():
+def test_a_process_that_has_ended_has_no_exit_file():
     assert exit_file(2**22 + 1) is None

@@ -48,7 +48,7 @@ async def test_cancelled_caller_stops_the_child_first():
 
 
 async def test_an_error_is_raised_where_the_outcome_is_read():
-    """Each time, and not in the thread."""
+    """Each read raises it, and the thread does not."""
 
     def fail(thread: ChildThread[str]) -> str:
         raise LookupError("broken")
@@ -60,7 +60,7 @@ async def test_an_error_is_raised_where_the_outcome_is_read():
 
 
 def test_the_thread_does_not_wait_for_itself():
-    """It would wait for ever."""
+    """That would never end."""
     answers = []
     thread = start(lambda thread: str(answers.append(thread.wait())))
     assert thread.wait(20)

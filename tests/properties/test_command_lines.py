@@ -94,7 +94,7 @@ def test_a_line_that_loops_without_an_end_is_ended_and_its_neighbours_are_run():
 
 
 @pytest.mark.long
-def test_lines_find_the_files_of_few_others():
+def test_a_line_does_not_find_the_files_of_many_others():
     """After some hundred lines there is a new folder, and a home that goes with it."""
     leaves, at_home = "echo x > left; zap", '[ "$HOME" = "$PWD" ] && zap'
     bash = Bash()

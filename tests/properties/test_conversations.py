@@ -174,8 +174,8 @@ def test_every_format_takes_the_results(script, options, answers):
 @pytest.mark.parametrize("name", PROVIDERS)
 @given(script=SCRIPTS, options=OPTIONS, answers=ANSWERS, prompts=PROMPTS)
 @pytest.mark.long
-def test_every_provider_is_sent_what_it_accepts(name, script, options, answers, prompts):
-    """The body of the next request, for a conversation that ended in any way."""
+def test_every_provider_gets_a_valid_request(name, script, options, answers, prompts):
+    """The case is the body of the next request, for a conversation that ended in any way."""
     kind, check = PROVIDERS[name]
     bodies: list[dict] = []
 

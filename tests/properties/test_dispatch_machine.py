@@ -318,7 +318,7 @@ def kinds(plan: Plan, number: int, first_halt: int | None, batch: list[Plan]) ->
 @settings(max_examples=limit_examples(80))
 @given(batch=st.lists(plans, max_size=8), cap=st.sampled_from([1, 3, 100]), limit=st.sampled_from([None, 60.0]))
 def test_random_batches_keep_every_promise(batch, cap, limit):
-    """One result per call, in order, siblings intact, and nothing left behind."""
+    """Each call has one result, in order. Siblings are not affected, and no thread or file is left."""
     gc.collect()
     open_before, threads_before = handles(), set(threading.enumerate())
     world, results, tasks = asyncio.run(run_batch(batch, cap, limit))

@@ -77,8 +77,8 @@ def test_a_flat_call_gets_an_equal_record_as_the_nested_call(case: FlatCase, val
 
 
 @given(case=flat_cases())
-def test_the_fields_come_back_as_they_were_sent(case: FlatCase):
-    """Encoding the decoded fields gives what encoding the record gives, and decoding that changes nothing."""
+def test_the_fields_come_back_unchanged(case: FlatCase):
+    """Encoding the decoded fields equals encoding the record, and decoding that changes nothing."""
     once = case.flat.encode(case.flat.check(case.form))
     assert once == case.nested.encode({"record": case.record})["record"]
     assert case.flat.encode(case.flat.check(once)) == once
@@ -100,5 +100,5 @@ def test_damaged_fields_get_one_verdict(case: FlatCase, data):
 
 @given(case=flat_cases(), arguments=json_objects())
 def test_arbitrary_objects_get_one_verdict(case: FlatCase, arguments):
-    """So do arguments that have nothing to do with the record."""
+    """The arguments may have nothing to do with the record."""
     assert find_disagreement(case.flat, arguments) is None

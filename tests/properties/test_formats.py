@@ -135,7 +135,7 @@ def test_arguments_that_fit_the_tool_fit_the_strict_schema(case: Case, dialect: 
 
 @given(schema=schemas(), arguments=json_objects())
 def test_arguments_that_fit_are_never_changed(schema, arguments):
-    """Only what the check would refuse is mended, and mending takes nulls out and nothing else."""
+    """Only invalid arguments are repaired, and the repair only removes nulls."""
     tool = build_tool(schema)
     received = remove_forced_nulls(arguments, tool)
     if reference(schema, arguments):
@@ -147,8 +147,11 @@ def test_arguments_that_fit_are_never_changed(schema, arguments):
 @FEW
 @pytest.mark.parametrize("name", sdks.FORMATS)
 @given(case=cases())
-def test_a_call_comes_back_as_it_was_made(name, case: Case):
-    """Definitions, a model's call in the provider's own type, and the call that is read of it: one name, one meaning."""
+def test_a_call_comes_back_unchanged(name, case: Case):
+    """
+    The definition, the call in the type of the provider, and the call that is read from it have one name and one
+    meaning.
+    """
     tool = case.tool.renamed("drawn.tool")
     catalog = Catalog(tool)
     build_definitions(name, catalog)

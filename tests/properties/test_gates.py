@@ -94,8 +94,11 @@ def build_tool(place: str, kind: str, stated: dict[str, Any], *, is_path_first: 
 
 
 @given(st.sampled_from(sorted(PLACES)), st.sampled_from(sorted(TYPES)), facts, rules, st.sampled_from(MODES), st.data())
-def test_the_gate_lets_nothing_run_that_the_judgement_would_not(folder, place, kind, stated, texts, mode, data):
-    """A quick yes means allow; and what is allowed without a grant, an allow about arguments or bypass is a quick yes."""
+def test_the_gate_lets_no_call_run_that_the_judgement_would_stop(folder, place, kind, stated, texts, mode, data):
+    """
+    A quick yes means allow. A call that is allowed without a grant, an allow rule about arguments or bypass gets
+    a quick yes.
+    """
     tool = build_tool(place, kind, stated, is_path_first=data.draw(st.booleans()))
     path = data.draw(st.sampled_from(PATHS))
     sent = {"path": [path, "docs/b"] if place == "reads some" else path, "value": data.draw(TYPES[kind][1])}

@@ -245,8 +245,8 @@ def test_explain_agrees_with_repeated_calls(case, sent):
 
 
 @given(cases, arguments, subjects, st.integers(0, 4))
-def test_a_deny_more_never_lets_more_run(case, sent, subject, at):
-    """Wherever it stands among the rules."""
+def test_another_deny_rule_never_lets_more_run(case, sent, subject, at):
+    """It may stand anywhere among the rules."""
     stricter = [*case.rules[:at], f"deny {subject}", *case.rules[at:]]
     other = Case(case.tool_facts, case.mode, stricter, case.grants, case.own_mode)
     before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
@@ -255,8 +255,8 @@ def test_a_deny_more_never_lets_more_run(case, sent, subject, at):
 
 
 @given(cases, arguments, subjects, st.integers(0, 4))
-def test_an_ask_more_never_lets_more_run(case, sent, subject, at):
-    """It may only ask where no ask was, or be denied where the mode does not ask."""
+def test_another_ask_rule_never_lets_more_run(case, sent, subject, at):
+    """A call may only be asked about in addition, or be denied if the mode does not ask."""
     stricter = [*case.rules[:at], f"ask {subject}", *case.rules[at:]]
     other = Case(case.tool_facts, case.mode, stricter, case.grants, case.own_mode)
     before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
@@ -316,9 +316,8 @@ def test_stricter_facts_never_loosen(case, sent, fact, data):
 @given(cases, arguments)
 def test_the_quick_gate_and_the_judgement_agree(case, sent):
     """
-    Where the gate lets a call through, judging it would.
-
-    The other way round too, unless a grant, an allow rule or the mode answers what a rule asks.
+    If the gate lets a call through, the judgement does, too. The reverse holds unless a grant, an allow rule or
+    the mode answers an ask rule.
     """
     judges = CallJudges(case.safety, case.permissions)
     gate = judges.gate(case.tool, case.names)

@@ -82,8 +82,8 @@ def test_the_form_shares_no_container_with_the_value(case: Typed, data: st.DataO
 
 
 @given(_ANYTHING, st.sampled_from([list, dict, str | None, list[str] | None]), st.booleans())
-def test_a_call_gives_what_rendering_gives(value: Any, returns: Any, is_pickled: bool):
-    """The text is written when it is read, and is the same then, cut or whole."""
+def test_the_result_of_a_call_equals_the_rendered_value(value: Any, returns: Any, is_pickled: bool):
+    """The text is written when it is read, cut or whole."""
 
     async def give():
         """Give it."""

@@ -161,8 +161,8 @@ def read_report():
 
 
 @pytest.mark.long
-async def test_the_race_is_real(stage):
-    """With a workspace that resolves and then opens, answers leak and the outside is changed: the test can fail."""
+async def test_the_race_can_fail(stage):
+    """A workspace that resolves and then opens leaks text and changes files outside."""
     root, outside = stage(0)
     before, paths = snapshot(outside), files_in(root)
     dispatcher, draw = tools_in(Careless(root, read_only=[root / KEPT])), random.Random(0)

@@ -65,8 +65,8 @@ def test_a_changed_index_answers_like_a_new_one(steps, queries, random):
 
 
 @given(st.lists(DOCUMENTS, max_size=8), TEXTS, st.sets(NAMES), st.integers(1, 5))
-def test_keeping_is_filtering(documents, query, names, limit):
-    """What may be shown comes in the order in which it would come among all, and nothing else comes."""
+def test_a_filtered_search_keeps_the_order_of_the_whole_search(documents, query, names, limit):
+    """Only the visible tools are in it."""
     index = Index(documents)
     everything = [hit.name for hit in index.search(query, 100) if hit.name in names]
     hits = [hit.name for hit in index.search(query, limit, predicate=names.__contains__)]
@@ -86,14 +86,14 @@ def test_scores_fall_and_stay_within_bounds(documents, query):
 
 @given(st.lists(DOCUMENTS, max_size=8), TEXTS)
 def test_the_same_question_has_the_same_answer(documents, query):
-    """Nothing depends on what was asked before."""
+    """An earlier search has no influence."""
     index = Index(documents)
     assert index.search(query) == index.search(query)
 
 
 @given(st.text(), st.lists(st.text(), max_size=3))
-def test_any_text_can_be_added_and_asked_for(query, texts):
-    """Nothing that is a string raises, and what was added is found by its name."""
+def test_any_text_can_be_added_and_searched_for(query, texts):
+    """No string raises an error, and a tool is found by its name."""
     index = Index([Document(name=f"tool{n}", description=text) for n, text in enumerate(texts)])
     index.search(query)
     if texts:
@@ -104,8 +104,8 @@ LETTERS = st.text("abc", min_size=4, max_size=11)
 
 
 @given(st.sets(LETTERS, max_size=12), LETTERS)
-def test_spelling_finds_what_comparing_with_every_word_finds(words, word):
-    """The table leaves out no word that is near enough, and adds none."""
+def test_spelling_finds_the_same_words_as_a_comparison_with_every_word(words, word):
+    """The table leaves out no near word, and adds none."""
 
     def max_edits(other):
         return (
@@ -149,8 +149,8 @@ def test_distance_is_symmetric_and_zero_only_for_equals(word, other):
 
 
 @given(st.text())
-def test_folding_and_spelling_a_name_twice_changes_nothing(text):
-    """What was made comparable stays as it is."""
+def test_normalising_twice_changes_nothing(text):
+    """This holds for names and for words."""
     assert normalise_name(normalise_name(text)) == normalise_name(text)
     assert all(fold_text(word) == word for run in split_runs(text) for word in (read_run(run) or ((),))[0])
 

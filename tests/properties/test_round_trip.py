@@ -45,14 +45,13 @@ def test_text_and_object_are_the_same_call(case: Case, validation):
 
 
 @given(case=cases())
-def test_decoding_again_changes_nothing(case: Case):
-    """Encoding is stable: what was read and written once is written the same way again."""
+def test_decoding_and_encoding_again_changes_nothing(case: Case):
     once = case.tool.encode(case.tool.check(case.tool.encode(case.arguments)))
     assert case.tool.encode(case.tool.check(once)) == once
 
 
 @given(case=cases())
-def test_the_function_gets_what_was_sent(case: Case):
+def test_the_function_gets_the_sent_arguments(case: Case):
     """Decoded arguments, bound to the function, arrive under their own names."""
     decoded = case.tool.check(case.tool.encode(case.arguments))
     positional, named = case.tool.signature.bind(decoded)

@@ -265,7 +265,7 @@ def test_every_predicate_has_a_case(entry):
 @pytest.mark.long
 @pytest.mark.parametrize("promise", ALL, ids=operator.attrgetter("name"))
 @given(data=st.data())
-def test_the_check_accepts_what_the_schema_accepts(promise, data):
+def test_the_check_accepts_values_that_the_schema_accepts(promise, data):
     """Values that are drawn from the schema alone decode without an error, whichever way they are checked."""
     value = data.draw(promise.values)
     promise.tool.check(value)
@@ -277,7 +277,7 @@ _UNLIMITED = st.recursive(st.sampled_from(SCALARS) | literals() | enums(), _deep
 
 
 @given(drawn=_UNLIMITED, data=st.data())
-def test_the_check_accepts_what_the_schema_accepts_at_any_depth(drawn, data):
+def test_the_check_accepts_nested_values_that_the_schema_accepts(drawn, data):
     """Codecs keep the promise inside each other, in unions, records, keys and arrays."""
     promise = Promise(drawn.hint)
     value = data.draw(promise.values)

@@ -40,7 +40,7 @@ def strategy_for(schema: Any) -> Any:
 
 @_MANY
 @given(schema=schemas(), data=st.data())
-def test_a_value_drawn_for_a_schema_fits_it(schema, data):
+def test_a_value_that_is_drawn_for_a_schema_fits(schema, data):
     """This holds for every value, and for every keyword of a schema."""
     value = data.draw(strategy_for(schema))
     assert verdict(schema, value) is not False
@@ -48,7 +48,7 @@ def test_a_value_drawn_for_a_schema_fits_it(schema, data):
 
 @_MANY
 @given(schema=schemas(), data=st.data())
-def test_a_value_drawn_against_a_schema_does_not_fit_it(schema, data):
+def test_a_value_that_is_drawn_against_a_schema_does_not_fit(schema, data):
     """The values are near misses and hostile ones."""
     assert not verdict(schema, data.draw(bad_arguments(schema)))
 
@@ -89,8 +89,8 @@ def test_arguments_drawn_against_a_tool_are_refused(case: Case, validation, data
 
 
 @given(case=cases(), data=st.data())
-def test_values_are_what_the_function_receives(case: Case, data):
-    """Decoded, under the names of the parameters, defaults filled in."""
+def test_values_are_the_arguments_of_the_function(case: Case, data):
+    """They are decoded, have the names of the parameters, and include the defaults."""
     decoded = data.draw(values(case.tool))
     assert decoded.keys() >= case.complete.keys() - case.arguments.keys()
     case.tool.signature.bind(decoded)
@@ -107,7 +107,7 @@ def test_values_are_what_the_function_receives(case: Case, data):
     ids=["bounds", "pattern", "open", "recursive"],
 )
 def test_no_health_check_complains(schema):
-    """With all health checks on, drawing is neither slow, nor large, nor mostly thrown away."""
+    """Drawing is not slow, examples are not too large, and few are thrown away."""
 
     @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arguments(schema), bad_arguments(schema))

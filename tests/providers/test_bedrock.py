@@ -146,7 +146,7 @@ def ask_official_client(arguments: dict[str, Any]) -> Any:
 
 
 async def test_the_request_is_the_one_that_the_official_client_sends(monkeypatch):
-    """Its address, its body and its signature."""
+    """The address, the body and the signature are equal."""
     import botocore.auth
 
     moment = botocore.auth.get_current_datetime()

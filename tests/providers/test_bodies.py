@@ -89,7 +89,7 @@ def test_an_empty_message_is_sent_with_a_text(name, parts):
 
 @each_provider
 def test_results_with_images_go_back(name):
-    """What a tool showed is shown to the model."""
+    """The model sees the images of a tool."""
     call = ToolCall("now", {}, "id_1")
     result = ToolResult("a clock", call_id="id_1", tool="now", parts=[ImagePart(PNG)])
     body = body_of(name, UserMessage.of("?"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
@@ -174,8 +174,8 @@ def test_options_are_added_and_merged(name):
         assert body["generationConfig"]["maxOutputTokens"] == 5
 
 
-def test_a_request_asks_openai_to_store_nothing():
-    """Every request carries everything, so the provider need not keep it."""
+def test_a_request_tells_openai_not_to_store_the_response():
+    """Every request carries the whole conversation."""
     assert body_of("openai_responses", UserMessage.of("Hi"))["store"] is False
 
 
@@ -185,7 +185,7 @@ def test_a_request_asks_openai_to_store_nothing():
 @each_provider
 @pytest.mark.anyio
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_thoughts_go_back_as_they_came(name, stream):
+async def test_thoughts_are_sent_back_unchanged(name, stream):
     """Signatures, encrypted reasoning and a server's own fields come back to the provider that made them."""
     call = ToolCall("now", {}, "id_1")
     script = Turn(text="Hm.", calls=(call,), thought="I wonder."), Turn(text="Yes.")
@@ -236,14 +236,14 @@ def test_words_that_do_not_fit_the_message_are_not_sent(name):
 
 @each_provider
 @pytest.mark.parametrize("content", [None, "x", 5, [1], {"a": 1}, ["x"], {"fields": 3, "calls": 4}], ids=str)
-def test_words_of_no_known_shape_do_no_harm(name, content):
-    """What comes out of a file may be anything."""
+def test_native_content_of_an_unknown_shape_is_sent_as_text(name, content):
+    """It may come from a file."""
     message = AssistantMessage(text="Hm.", native=Native(name, content))
     assert "Hm." in str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))
 
 
 def test_reasoning_without_its_content_is_left_out():
-    """Nothing is kept at the provider, so an item that only has an id could not be found there."""
+    """The provider keeps no items, so an item that only has an id could not be found there."""
     items = [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]
     items.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]})
     body = body_of("openai_responses", AssistantMessage(text="Hm.", native=Native("openai_responses", items)))
@@ -258,7 +258,7 @@ def test_blank_blocks_are_not_sent_back_to_anthropic():
 
 
 @pytest.mark.parametrize(("model", "is_signed"), [("gemini-2.5-pro", False), ("gemini-3-pro", True)])
-def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
+def test_a_foreign_call_is_signed_for_models_that_need_a_signature(model, is_signed):
     """From the third generation on, a call without a signature is refused unless it says where it comes from."""
     message = AssistantMessage(calls=(ToolCall("now", {}, "a"), ToolCall("now", {}, "b")))
     parts = body_of("gemini", message, model=model)["contents"][0]["parts"]
@@ -277,7 +277,7 @@ def test_arguments_that_are_not_an_object_are_sent_as_one(name, arguments):
 @each_provider
 @pytest.mark.parametrize("made_up", ["", "rm -rf /", "schön", "x" * 300])
 def test_a_name_that_the_model_made_up_can_be_sent(name, made_up):
-    """Otherwise one hallucination would have every later request refused."""
+    """Otherwise the provider would refuse every later request."""
     body = body_of(name, AssistantMessage(calls=(ToolCall(made_up, {}, "id_1"),)))
     [message] = validate_messages(name, body)
     call = {
@@ -318,7 +318,7 @@ def conversations(draw):
 @pytest.mark.unmeasured
 @each_provider
 @given(messages=conversations())
-def test_any_conversation_is_taken_by_the_official_types(name, messages):
+def test_any_conversation_is_accepted_by_the_official_types(name, messages):
     """The body has the provider's form for any conversation, and every call has its answer."""
     body = body_of(name, *messages)
     sent = str(validate_messages(name, body))
@@ -332,8 +332,8 @@ ODD_IDS = {"anthropic": "functions.read:0", "openai": "x" * 41, "openai_response
 
 @pytest.mark.parametrize("name", list(ODD_IDS))
 @pytest.mark.parametrize("is_native", [False, True], ids=["foreign", "own"])
-def test_an_id_that_is_not_taken_is_sent_as_another(name, is_native):
-    """A conversation may come from a server with ids of its own; the call and its result stay together."""
+def test_an_id_that_the_provider_refuses_is_sent_as_another(name, is_native):
+    """A conversation may come from a server with ids of its own. The call and its result stay together."""
     odd = ODD_IDS[name]
     words = {
         "anthropic": [{"type": "tool_use", "id": odd, "name": "now", "input": {}}],
@@ -351,8 +351,8 @@ def test_an_id_that_is_not_taken_is_sent_as_another(name, is_native):
     assert len(re.findall("call_[0-9a-f]{24}", sent)) == 2
 
 
-def test_another_server_gets_the_ids_that_it_gave():
-    """Some compare them, and some put a signature into them."""
+def test_another_server_gets_its_own_ids_back():
+    """Some servers compare them, and some put a signature into them."""
     provider = build_provider("openai", base_url="http://localhost:1/v1")
     message = AssistantMessage(calls=(ToolCall("now", {}, "x" * 200),))
     request = Request(messages=(message, ToolMessage((ToolResult("noon", call_id="x" * 200, tool="now"),))))
@@ -363,8 +363,8 @@ def test_another_server_gets_the_ids_that_it_gave():
     ("model", "is_asked"),
     [("gpt-6", True), ("o5-mini", True), ("gpt-4.1", False), ("ft:gpt-4o:x", False), ("gpt-5.1-chat-latest", False)],
 )
-def test_reasoning_is_asked_for_where_there_is_some(model, is_asked):
-    """Nothing is stored at OpenAI, so what is not sent back is lost; a model without any refuses the question."""
+def test_reasoning_is_requested_only_from_models_that_have_it(model, is_asked):
+    """OpenAI stores nothing, so reasoning that is not sent back is lost. Other models refuse the option."""
     body = body_of("openai_responses", UserMessage.of("Hi"), model=model)
     assert body.get("include") == (["reasoning.encrypted_content"] if is_asked else None)
     options = {"include": None}

@@ -46,7 +46,7 @@ async def run_demo(typed: str = "", **environment: str) -> tuple[int | None, str
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_the_demo_runs_with_a_provider(name):
-    """It plans, is agreed to, edits, tests and notes, and every turn went over HTTP, as a stream."""
+    """It plans, gets a yes, edits, tests and takes a note. Every turn is a stream over HTTP."""
     turns = script()
     async with serving(*turns) as stub:
         path = "/v1" if name.startswith("openai") else ""
@@ -65,7 +65,7 @@ async def test_the_demo_runs_with_a_provider(name):
     assert all("test-model" in f"{request.path} {request.body.get('model')}" for request in stub.heard)
 
 
-async def test_the_model_learns_that_the_user_said_no():
+async def test_the_model_learns_of_the_refusal_of_the_user():
     """A user who types no, or nothing, changes nothing."""
     turns = [*script()[:5], Turn(text="Then not.")]
     async with serving(*turns) as stub:
@@ -75,7 +75,7 @@ async def test_the_model_learns_that_the_user_said_no():
     assert output.rstrip().endswith("- The shop opens.")
 
 
-async def test_the_demo_names_the_variables_if_there_is_no_key():
+async def test_without_a_key_the_demo_names_the_variables():
     """It does not claim that it worked."""
     code, _, wrong = await run_demo(PROVIDER="gemini")
     assert code == 1
@@ -83,7 +83,7 @@ async def test_the_demo_names_the_variables_if_there_is_no_key():
 
 
 async def test_a_provider_that_refuses_the_key_ends_the_demo():
-    """With its reason, and without the key."""
+    """It has the reason of the provider and not the key."""
     async with serving(Answer(401, {"error": {"message": "no such key"}})) as stub:
         code, output, wrong = await run_demo(PROVIDER="openai", BASE_URL=f"{stub.url}/v1", API_KEY=KEY)
     assert code == 1

@@ -97,8 +97,8 @@ async def test_the_next_one_is_asked_if_the_first_is_down(failure, stream, caplo
 
 @both_ways
 @pytest.mark.parametrize("why", ["key", "permission", "model", "context", "schema", "request", "answer"])
-async def test_a_mistake_is_not_carried_to_the_next_one(why, stream):
-    """It would be the same mistake there, or hide one in the program's set-up."""
+async def test_a_mistake_is_not_sent_to_the_next_provider(why, stream):
+    """It would be the same mistake there, or hide one in the set-up of the program."""
     second = build_scripted("Noon.")
     with pytest.raises(ProviderFailure, match="wrong"):
         await ask_both(build_scripted(ProviderFailure("wrong", why=why)), second, stream=stream)
@@ -154,8 +154,8 @@ async def test_a_users_provider_works_in_a_fallback(stream):
 
 @both_ways
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_server_that_is_overloaded_is_left_after_its_retries(name, stream):
-    """On loopback: three times the first, then the second."""
+async def test_an_overloaded_server_is_left_after_its_retries(name, stream):
+    """The first server is tried three times, and then the second."""
     overloaded = Answer(529, {"error": {"type": "overloaded_error", "message": "Overloaded"}})
     async with serving(overloaded, overloaded, overloaded) as stub, build_provider(name, stub) as first:
         text, _ = await ask_both(first, build_scripted("Noon."), stream=stream)
@@ -165,7 +165,7 @@ async def test_a_server_that_is_overloaded_is_left_after_its_retries(name, strea
 @pytest.mark.parametrize(
     ("first", "second", "expected"), [(True, True, True), (True, False, False), (False, True, False)]
 )
-def test_structured_output_is_used_if_all_have_it(first, second, expected):
+def test_structured_output_is_used_if_all_providers_have_it(first, second, expected):
     def answer(number: int) -> None:
         """Answer."""
 
@@ -211,6 +211,6 @@ def test_texts_name_the_providers():
         ([[build_scripted(), build_scripted()], build_scripted()], "list is no provider"),
     ],
 )
-def test_a_mistake_shows_where_it_is_made(providers, words):
+def test_an_invalid_provider_is_refused_at_construction(providers, words):
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
         FallbackProvider(*providers)

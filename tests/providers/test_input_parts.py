@@ -40,8 +40,8 @@ def sum_parts(usage: Usage) -> int:
 
 
 @given(MESSAGES, COUNTS, st.booleans())
-def test_the_parts_add_up_to_what_the_provider_reports(messages, input_tokens, has_tools):
-    """If it reports nothing, they add up to the estimate."""
+def test_the_input_parts_add_up_to_the_reported_tokens(messages, input_tokens, has_tools):
+    """If the provider reports nothing, they add up to the estimate."""
     usage = split(messages, input_tokens=input_tokens, catalog=make_catalog() if has_tools else None, system="Be kind.")
     assert usage.input_tokens == input_tokens
     assert sum_parts(usage) == (input_tokens or usage.unreported_tokens)
@@ -76,7 +76,7 @@ def test_each_part_has_the_share_of_its_text():
 
 
 def test_a_usage_without_cache_figures_is_split():
-    """What a provider does not report stays 0."""
+    """A missing figure stays 0."""
     usage = split([ToolMessage((ToolResult("x" * 400, tool="grep"),))], input_tokens=100)
     assert (usage.cached_tokens, usage.cache_write_tokens, sum_parts(usage)) == (0, 0, 100)
 
@@ -105,7 +105,7 @@ def test_the_form_of_the_answer_is_a_definition():
     assert split([], output=answer).definition_tokens > 0
 
 
-def test_a_tool_that_cannot_be_described_costs_nothing():
+def test_a_tool_that_cannot_be_described_has_no_tokens():
     """The provider reports the mistake, if it needs the definition."""
 
     def later(when: "Sometime") -> str:  # noqa: F821, UP037 -- it is never defined

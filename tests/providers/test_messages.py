@@ -45,15 +45,15 @@ messages = (
 
 
 @given(messages)
-def test_a_message_comes_back_from_json_as_it_was(message):
+def test_a_message_comes_back_unchanged_from_json(message):
     """This holds also through text, as a file has it."""
     data = json.loads(json.dumps(message.to_json()))
     assert message_from_json(data) == message
     assert message_from_json(data).to_json() == data
 
 
-def test_messages_are_equal_if_they_say_the_same():
-    """Calls and results are compared by what they say."""
+def test_messages_with_equal_content_are_equal():
+    """Calls and results are compared by their content."""
     first, second = (AssistantMessage(calls=(ToolCall("now", {"a": 1}, "x"),)) for _ in range(2))
     assert first == second
     assert first != AssistantMessage(calls=(ToolCall("now", {"a": 2}, "x"),))
@@ -68,7 +68,7 @@ def test_the_short_way_makes_parts():
     assert message.text == "What is\nthis?"
 
 
-def test_json_shares_nothing_with_the_message():
+def test_json_shares_no_object_with_the_message():
     """A change of one does not change the other."""
     call = ToolCall("now", {"a": [1]}, "x")
     message = AssistantMessage(calls=(call,), native=Native("p", [{"b": 2}]))
@@ -168,7 +168,7 @@ def test_a_message_cache_computes_each_value_once_while_the_conversation_grows()
     assert keyed_texts == ["a", "b", "c"]
 
 
-def test_a_message_of_which_nothing_can_be_made_does_not_stand_for_another():
+def test_a_message_that_cannot_be_converted_does_not_stand_for_another():
     """A second request raises again, and the other values are in their places."""
 
     def make(message):

@@ -116,7 +116,7 @@ def bomb(encoding: str) -> bytes:
 )
 @pytest.mark.long
 async def test_a_compressed_bomb_takes_little_memory(is_streamed, content_type, encoding):
-    """What unfolds is counted while it does."""
+    """The size is counted during the decompression."""
     answer = Answer(200, bomb(encoding), {"Content-Encoding": encoding, "Content-Type": content_type})
     async with serving(answer) as stub, build_provider("openai", stub, retry=ONCE) as provider:
         tracemalloc.start()

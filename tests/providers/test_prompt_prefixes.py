@@ -62,8 +62,8 @@ def check_shares(family, bodies):
 
 
 @each_family
-async def test_each_request_begins_with_the_one_before(family):
-    """Also after a search, a result that was cut, and mistakes. Only a tool that is loaded may change the tools."""
+async def test_each_request_begins_with_the_previous_one(family):
+    """This holds also after a search, a cut result, and mistakes. Only a loaded tool may change the tools."""
     check_shares(family, await converse(family))
 
 
@@ -139,8 +139,8 @@ def test_no_part_is_marked_for_the_cache_if_the_cache_is_off(build):
         ("us.amazon.nova-pro-v1:0", 2),
     ],
 )
-def test_bedrock_gets_cache_points_for_models_that_take_them(model, count):
-    """Others refuse a request with one, and Nova takes none after the tools."""
+def test_bedrock_gets_cache_points_for_models_that_accept_them(model, count):
+    """Others refuse a request with one, and Nova accepts none after the tools."""
     body = body_of(BedrockProvider(model, region="us-east-1", api_key="k"), hello(system=SYSTEM, catalog=catalog()))
     assert len(find_marks(body)) == count
 
@@ -183,7 +183,7 @@ def test_the_requests_of_a_session_share_a_cache_key(name):
 
 
 @pytest.mark.parametrize(("name", "takes"), [("mistral", True), ("fireworks", True), ("groq", False), ("xai", False)])
-def test_services_that_take_a_cache_key_get_it(name, takes):
+def test_services_with_a_cache_key_get_it(name, takes):
     body = body_of(create_provider(f"{name}:m", api_key="k"), hello(session=Session()))
     assert ("prompt_cache_key" in body) is takes
 
@@ -247,8 +247,8 @@ def test_a_tool_that_no_result_refers_to_is_defined():
     assert [tool["name"] for tool in body["tools"] if not tool.get("defer_loading")][-1] == "forecast"
 
 
-def test_a_search_that_was_written_as_a_function_is_answered_as_one():
-    """It was made at another provider, or by an older version, so the definitions describe what it found."""
+def test_a_search_that_was_a_function_call_gets_a_function_result():
+    """It was made at another provider or by an older version, so the definitions describe the found tools."""
     model = build_provider("openai_responses", api_key="k", native_loading=True)
     body = body_of(model, build_search_request(*build_search("forecast"), loaded=["forecast"]))
     assert [item.get("type") for item in body["input"][1:]] == ["function_call", "function_call_output"]
@@ -271,7 +271,7 @@ def test_deferred_tools_are_not_sent_without_our_search():
 
 
 async def test_a_search_at_openai_is_called_and_answered_as_a_search():
-    """Its failure, too: the answer has no tools, and a text says why."""
+    """The answer to a failed search has no tools, and a text has the reason."""
     search = ToolCall("tool_search", {"query": "x", "limit": 0}, "c1", metadata={"is_search": True})
     async with serving(Turn(calls=(search,)), Turn(text="Never mind.")) as stub:
         model = build_provider("openai_responses", stub, native_loading=True)

@@ -45,8 +45,8 @@ async def test_a_failure_that_may_pass_is_tried_again(name, stream):
     ],
     ids=["seconds", "milliseconds", "reset"],
 )
-async def test_the_wait_that_was_asked_for_is_kept(name, headers, seconds, stream):
-    """Retry-After, and the headers that say the same."""
+async def test_the_requested_wait_is_kept(name, headers, seconds, stream):
+    """It may be in Retry-After and in similar headers."""
     slept = []
     retry = RetryPolicy(wait_jitter=0, retry_after_max=100)
     script = Answer(429, BUSY, headers), Turn(text="Hi")
@@ -80,8 +80,8 @@ async def test_a_wait_that_is_too_long_is_not_waited_for(name):
     assert slept == []
 
 
-async def test_a_server_that_says_so_is_not_asked_again():
-    """`x-should-retry` is the provider's own word."""
+async def test_a_server_that_forbids_a_retry_is_not_asked_again():
+    """It sends `x-should-retry: false`."""
     async with (
         serving(Answer(500, BUSY, {"x-should-retry": "false"})) as stub,
         build_provider("openai", stub) as provider,

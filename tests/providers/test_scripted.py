@@ -152,7 +152,7 @@ def test_an_item_of_a_list_that_is_not_a_reply_is_refused_with_its_number(item, 
     [lambda item: iter(["fine", item]), lambda item: ["fine", lambda request: item]],
     ids=["iterator", "function"],
 )
-async def test_a_later_item_that_is_not_a_reply_is_refused_when_it_is_reached(build_script, item, message):
+async def test_a_later_item_that_is_not_a_reply_is_refused_in_its_turn(build_script, item, message):
     scripted = ScriptedProvider(build_script(item))
     await scripted.reply(hello())
     with pytest.raises(TypeError, match=re.escape(message)):
@@ -222,7 +222,7 @@ def test_a_script_takes_no_option_of_a_server(tmp_path):
         create_provider("scripted:answers.json", base_url="http://x")
 
 
-async def test_it_is_closed_as_others_are():
+async def test_a_scripted_provider_can_be_closed():
     """Code that closes its provider runs with a script, too."""
     async with ScriptedProvider(["Hello."]) as provider:
         reply = await provider.reply(hello())

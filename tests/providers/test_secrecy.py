@@ -45,8 +45,8 @@ async def test_the_error_for_a_missing_key_names_the_variable(name, stream):
 
 
 @each_provider
-async def test_a_key_of_the_environment_is_read_when_it_is_needed(name, monkeypatch):
-    """So a program may set it after the import; it goes to the provider's own address."""
+async def test_a_key_of_the_environment_is_read_at_the_first_request(name, monkeypatch):
+    """So a program may set it after the import. It goes to the address of the provider."""
     provider = build_provider(
         name, client=httpx.AsyncClient(transport=httpx.MockTransport(lambda request: refuse(request)))
     )
@@ -106,7 +106,7 @@ async def test_a_key_of_the_environment_goes_nowhere_else(name, monkeypatch):
     ids=["401", "403", "cut", "plain", "500", "200", "redirect", "no json", "reset"],
 )
 async def test_a_key_is_never_shown(name, step, stream, caplog):
-    """Not in errors, their causes, what they carry, logs at the finest level, reprs or addresses."""
+    """It is not in errors, their causes and fields, debug logs, reprs or addresses."""
     caplog.set_level(logging.DEBUG)
     async with serving(*[step] * 3) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError) as failed:

@@ -93,7 +93,7 @@ def build_offer(name: str) -> Catalog | None:
 
 @every_service
 @both_ways
-async def test_a_service_gets_the_form_of_request_that_it_accepts(name, stream):
+async def test_a_service_gets_a_valid_request(name, stream):
     """The request goes to its address, without the options that it refuses."""
     service, recording = SERVICES[name], Recording(name, max_tokens=50)
     await ask(recording.provider, hello(system="Be brief.", catalog=build_offer(name)), stream=stream)
@@ -114,7 +114,7 @@ async def test_a_service_gets_the_form_of_request_that_it_accepts(name, stream):
 @every_service
 @both_ways
 async def test_the_answer_of_a_service_is_read(name, stream):
-    """Its text, its calls and its usage; the fields that it adds to a message go back to it."""
+    """It has text, calls and usage. Fields that the service adds to a message are sent back."""
     has_call = "tools" not in SERVICES[name].lacks
     recording = Recording(name, has_call=has_call)
     request = hello(catalog=build_offer(name))
@@ -154,8 +154,8 @@ async def test_a_missing_key_names_the_variables(name, monkeypatch):
 
 
 @every_service
-def test_an_entry_can_be_used(name):
-    """Its address has no end that a path would double, and its names can be written."""
+def test_the_entry_of_a_service_is_valid(name):
+    """Its address has no slash at the end, and its names have the usual form."""
     service = SERVICES[name]
     assert service.name == name
     assert re.fullmatch(r"[a-z]+", name)
@@ -199,7 +199,7 @@ async def test_strict_schemas_are_left_out_if_a_service_has_none(caplog, name, h
     assert [record.getMessage() for record in caplog.records if "no strict" in record.getMessage()] == notes
 
 
-async def test_tools_are_refused_before_they_are_sent_where_they_cannot_be_called():
+async def test_tools_are_refused_before_a_request_to_a_service_without_tools():
     recording = Recording("perplexity")
     with pytest.raises(ProviderFailure, match="Perplexity takes no tools, and the request offers 2"):
         await recording.provider.reply(hello(catalog=catalog()))
@@ -207,7 +207,7 @@ async def test_tools_are_refused_before_they_are_sent_where_they_cannot_be_calle
 
 
 async def test_an_image_is_sent_beside_the_text():
-    """Only a message without one is sent as one text."""
+    """A message without an image is a plain text."""
     recording = Recording("groq")
     images = replace(
         hello(), messages=(UserMessage.of("What?", ImagePart(b"\x89PNG\r\n\x1a\n")), UserMessage.of("And", "this?"))
@@ -235,7 +235,7 @@ async def test_ids_of_another_provider_become_legal_ones():
     ("name", "alone", "beside_tools"),
     [("azure", True, True), ("mistral", True, False), ("groq", False, False), ("perplexity", True, True)],
 )
-def test_structured_output_is_used_where_it_is(name, alone, beside_tools):
+def test_structured_output_is_used_if_the_service_has_it(name, alone, beside_tools):
     def answer(number: int) -> None:
         """Answer."""
 
@@ -288,8 +288,8 @@ def test_every_name_makes_a_provider(name, monkeypatch):
     assert create_provider(f"{name}:m").name == name
 
 
-async def test_an_agent_is_made_of_a_text(monkeypatch):
-    """On loopback, with the address and the key of the environment."""
+async def test_an_agent_can_be_made_from_the_name_of_a_service(monkeypatch):
+    """The address and the key come from the environment."""
     async with serving(Turn(calls=(ToolCall("now", {}, "c1"),)), Turn(text="Noon.")) as stub:
         monkeypatch.setenv("LITELLM_PROXY_API_BASE", f"{stub.url}/v1")
         run = await Agent("litellm:some-model", catalog()).run("What time is it?")
@@ -308,8 +308,8 @@ LACKS = {
 
 
 @every_service
-def test_the_page_shows_the_entry(name):
-    """Its address, its variables and what it lacks, as the program has them."""
+def test_the_page_shows_the_entry_of_a_service(name):
+    """It has the address, the variables and the missing features."""
     service = SERVICES[name]
     addresses = [service.address, service.address_variable]
     cells = [

@@ -41,8 +41,7 @@ STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streame
         ({"base_url": "https://host/v1?key=x"}, "queries"),
     ],
 )
-def test_a_mistake_shows_where_it_is_made(name, options, words):
-    """At construction, not at the first request."""
+def test_an_invalid_option_is_refused_at_construction(name, options, words):
     with pytest.raises(ValueError, match=words):
         build_provider(name, **options)
 
@@ -67,7 +66,7 @@ def test_a_gemini_model_has_the_path_of_its_name(model, path):
 
 
 async def test_a_client_of_the_user_is_used_and_stays_open():
-    """With its own headers, which go before ours."""
+    """Its own headers come before ours."""
     async with serving(Turn(text="Hi")) as stub, httpx.AsyncClient(headers={"anthropic-version": "mine"}) as client:
         async with build_provider("anthropic", stub, client=client) as provider:
             await provider.reply(hello())
@@ -75,8 +74,8 @@ async def test_a_client_of_the_user_is_used_and_stays_open():
     assert stub.heard[0].headers["anthropic-version"] == "mine"
 
 
-async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
-    """Trying again would not mend it."""
+async def test_an_invalid_certificate_is_not_transient():
+    """Another attempt would not help."""
 
     def refuse(request):
         broken = ssl.SSLCertVerificationError("x")
@@ -92,7 +91,7 @@ async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
 
 
 async def test_a_request_that_is_not_json_is_refused_before_it_is_sent():
-    """It names what cannot be written."""
+    """The error names the value."""
     async with serving() as stub, build_provider("openai", stub, options={"seed": float("nan")}) as provider:
         with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
             await provider.reply(hello())
@@ -164,7 +163,7 @@ def test_strictness_of_gemini_needs_no_note(caplog):
 
 
 def test_a_gemini_address_may_have_a_version():
-    """What is not stable yet is under another one."""
+    """A preview version has another address."""
     provider = build_provider("gemini", base_url="https://generativelanguage.googleapis.com/v1beta/")
     assert provider._exchange.base_url + provider._path(stream=True) == (
         "https://generativelanguage.googleapis.com/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
@@ -182,7 +181,7 @@ def test_no_slow_module_is_loaded_before_the_first_request():
 
 
 async def test_halves_of_a_letter_that_stand_together_are_joined():
-    """What a provider said in pieces goes back to it as it meant it."""
+    """A provider may send them in two pieces."""
     async with serving(Turn(text="Hi")) as stub, build_provider("openai", stub) as provider:
         await provider.reply(hello(system="a\ud83d" + "\ude00z"))
     assert stub.heard[0].body["messages"][0]["content"] == "a\U0001f600z"

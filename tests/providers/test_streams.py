@@ -40,8 +40,8 @@ turns = st.builds(Turn, text=texts, calls=calls, thought=texts)
     between=st.sampled_from(["", ": keep-alive\n\n", "\n"]),
     cuts=st.lists(st.integers(0, 3000), max_size=12),
 )
-async def test_a_streamed_answer_is_the_same_however_the_stream_is_cut(name, turn, line_end, between, cuts):
-    """It equals the answer that comes as a whole, and so does the text that was shown."""
+async def test_a_streamed_answer_is_the_same_for_any_cut_of_the_stream(name, turn, line_end, between, cuts):
+    """It equals the whole answer, and so does the text that was shown."""
 
     def split(stream):
         places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
@@ -62,8 +62,8 @@ async def test_a_streamed_answer_is_the_same_however_the_stream_is_cut(name, tur
 
 
 @each_provider
-async def test_a_stream_is_shown_as_it_comes(name):
-    """Several pieces, none of them empty."""
+async def test_a_stream_is_shown_piece_by_piece(name):
+    """No piece is empty."""
     async with serving(Turn(text="Hello there, world")) as stub, build_provider(name, stub) as provider:
         pieces = [event.text async for event in provider.stream(hello()) if hasattr(event, "text")]
     assert pieces == ["Hello", " ther", "e, wo", "rld"]
@@ -149,8 +149,8 @@ def build_error_answer(name, error):
 
 
 @each_provider
-async def test_an_error_before_anything_was_shown_is_tried_again_if_it_passes(name):
-    """Overload is announced in the stream, too."""
+async def test_a_transient_error_before_the_first_text_is_tried_again(name):
+    """A server may report an overload in the stream."""
     error = {"type": "overloaded_error", "code": "server_error", "message": "busy", "status": "UNAVAILABLE"}
     async with (
         serving(build_error_answer(name, error), Turn(text="Hi")) as stub,
@@ -221,8 +221,8 @@ ODD_ENDS = {
 
 
 @pytest.mark.parametrize(("name", "events"), ODD_ENDS.items(), ids=list(ODD_ENDS))
-async def test_events_that_make_no_answer_together_are_an_error_and_no_crash(name, events):
-    """Each of them is fine, and what they add up to is not."""
+async def test_events_that_make_no_answer_are_a_provider_failure(name, events):
+    """Each of them is valid, but not all together."""
     text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     answer = Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
     async with serving(answer) as stub, build_provider(name, stub) as provider:
@@ -246,7 +246,7 @@ async def test_a_stream_without_end_is_bounded():
 
 
 async def test_a_stream_that_breaks_after_its_answer_is_complete():
-    """What is missing then is only the count of tokens."""
+    """Only the number of tokens is missing then."""
     turn = Turn(text="Hi")
     async with serving(Breaking(turn, 3, True)) as stub, build_provider("openai", stub) as provider:
         stream_text, reply = await ask(provider, hello(), stream=True)
@@ -301,7 +301,7 @@ async def test_one_whole_answer_in_place_of_a_stream_is_taken(name, media_type):
         (422, {"detail": "this server does not stream"}),
     ],
 )
-async def test_a_server_that_refuses_to_stream_is_asked_for_the_whole_answer(name, status, body):
+async def test_a_server_that_refuses_to_stream_gets_a_request_without_streaming(name, status, body):
     """It is asked for a stream once, and not in every turn."""
     script = Answer(status, body), Turn(text="Noon."), Turn(text="One.")
     async with serving(*script) as stub, build_provider(name, stub) as provider:
@@ -326,8 +326,8 @@ async def test_a_refusal_that_is_not_about_streaming_leaves_streaming_on(name):
 
 
 @each_provider
-async def test_a_whole_answer_that_is_an_error_stays_one(name):
-    """It is asked once: without a status, nothing says that it would pass."""
+async def test_an_error_in_place_of_a_stream_is_an_error(name):
+    """The server is asked once, because no status says that the error would pass."""
     async with (
         serving(Answer(200, {"error": {"message": "no such thing"}})) as stub,
         build_provider(name, stub) as provider,

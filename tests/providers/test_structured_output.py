@@ -105,7 +105,7 @@ def test_openais_form_is_strict():
     ],
 )
 def test_the_way_is_chosen_by_provider_and_model(name, options, has_tools, is_chosen):
-    """By a tool call or the provider's own structured output."""
+    """The choice is a tool call or the structured output of the provider."""
     provider = build_provider(name, api_key="key", **options)
     assert isinstance(provider, StructuredProvider)
     assert provider.structures_output(FORM, has_tools=has_tools) is is_chosen

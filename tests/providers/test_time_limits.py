@@ -98,7 +98,7 @@ OPENING = {"anthropic": [IDLE_EVENTS["anthropic"][1]]}
     [(name, event) for name in NAMES for event in ODD_EVENTS + IDLE_EVENTS[name]],
     ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else value,
 )
-async def test_an_event_that_adds_nothing_to_the_answer_is_not_progress(name, event):
+async def test_an_empty_event_is_not_progress(name, event):
     """The same event may count once, when it begins a part of the answer."""
     clock = Clock()
     opening = map(line, OPENING.get(name, []))
@@ -165,7 +165,7 @@ async def test_a_stream_of_real_events_ends_at_the_total_limit():
     assert clock.now - 1000 <= 102
 
 
-async def test_the_total_limit_counts_all_attempts_and_the_waits_between_them():
+async def test_the_total_limit_covers_all_attempts_and_their_waits():
     clock = Clock()
     provider = build_timed_provider(
         "openai",

@@ -20,7 +20,7 @@ PRICE = Price(input=3, output="15", cached=0.3, cache_write=Decimal("3.75"))
 
 @given(usages, usages)
 def test_usages_add_up(first, second):
-    """Nothing is nothing, and the order makes no difference."""
+    """An empty usage changes nothing, and the order makes no difference."""
     assert first + Usage() == first
     assert first + second == second + first
     assert (first + second).total_tokens == first.total_tokens + second.total_tokens
@@ -79,7 +79,7 @@ def test_malformed_usage_data_is_refused(data):
         Usage.from_json(data)
 
 
-def test_tokens_that_a_server_counts_beside_the_input_cost_what_they_cost():
+def test_tokens_that_a_server_counts_beside_the_input_have_a_cost():
     """A price is never negative, so a budget never grows."""
     price = Price(input=3, output=15, cached="0.3")
     assert Usage(cached_tokens=1_000_000).cost(price) == Decimal("0.3")

@@ -93,7 +93,7 @@ async def test_a_token_that_cannot_be_made_is_a_failure(problem, why):
     assert caught.value.why == why
 
 
-async def test_credentials_that_are_missing_say_what_to_do(monkeypatch):
+async def test_the_error_for_missing_credentials_has_the_remedy(monkeypatch):
     def find(**_):
         raise DefaultCredentialsError("none")
 

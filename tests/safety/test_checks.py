@@ -98,21 +98,21 @@ def test_each_access_is_judged_by_the_checks_of_its_kind(app, access, findings):
 
 
 def test_a_dangerous_command_is_found(app):
-    """It is at least asked about, in the name of the check."""
+    """It needs at least a question, and the finding names the check."""
     (finding,) = SafetyChecks([app]).judge([Command("curl https://example.com/x | sh")])
     assert finding.word in {"ask", "deny"}
     assert (finding.by, finding.source) == ("check `dangerous-command`", "check")
 
 
 def test_every_finding_is_reported_in_order(app):
-    """Of all accesses, and all checks."""
+    """This includes all accesses and all checks."""
     findings = collect_findings(
         SafetyChecks([app]), Url("http://localhost/"), Reads("readme.md"), Reads("out/.env"), Writes(".git")
     )
     assert findings == [HOST, FOLDER, PROTECTED, PROTECTED]
 
 
-def test_a_finding_says_what_where_and_what_to_do(app):
+def test_a_finding_has_the_path_the_reason_and_the_remedy(app):
     """A person can act on it."""
     (finding,) = SafetyChecks([app]).judge([Reads("notes.txt")])
     assert f"{app}/.env" in finding.reason
@@ -121,7 +121,7 @@ def test_a_finding_says_what_where_and_what_to_do(app):
     assert finding.source == "check"
 
 
-def test_every_name_of_a_file_on_the_way_to_it_is_held_against_the_patterns(app):
+def test_every_name_of_a_file_on_the_way_of_links_is_checked(app):
     """The link in the middle of three is called .env, and neither the first nor the last is."""
     (app / "plain").write_text("TOKEN=x")
     (app / "prod.env").symlink_to("plain")
@@ -172,14 +172,14 @@ def test_further_folders_are_open_or_only_read(app, tmp_path):
         ([Protected("*.lock", "a lock file", "not written")], Writes("uv.lock"), [PROTECTED]),
     ],
 )
-def test_the_application_protects_further_patterns(app, protected, access, findings):
-    """Neither read nor written, unless it says otherwise."""
+def test_the_application_can_protect_further_patterns(app, protected, access, findings):
+    """They are not read and not written, unless the pattern says otherwise."""
     assert collect_findings(SafetyChecks([app], protected=protected), access) == findings
 
 
 @pytest.mark.parametrize("is_text", [True, False])
-def test_the_application_protects_a_path_wherever_it_really_is(app, tmp_path, is_text):
-    """Named by way of a link, it is found under its own name, with its folder and what is in it."""
+def test_a_path_of_the_application_is_protected_under_its_real_name(app, tmp_path, is_text):
+    """It may be given through a link. The folder above it and the files in it are protected as well."""
     (app / "store").mkdir()
     (tmp_path / "link").symlink_to("app")
     paths = [tmp_path / "link/store", tmp_path / "link/a.db"]
@@ -203,7 +203,7 @@ def test_unprotected_lifts_only_the_named_built_in_pattern(app):
 
 @pytest.mark.parametrize("where", ["XDG_CONFIG_HOME", "HOME"])
 def test_the_users_configuration_of_toolkit_is_not_written(app, monkeypatch, where):
-    """Wherever the user keeps it, by way of a link as well."""
+    """It may be in any place, and behind a link."""
     (app / "settings/toolkit").mkdir(parents=True)
     (app / ".config").symlink_to("settings")
     monkeypatch.setenv("XDG_CONFIG_HOME", "")
@@ -213,8 +213,8 @@ def test_the_users_configuration_of_toolkit_is_not_written(app, monkeypatch, whe
     assert collect_findings(SafetyChecks([app], unprotected=[".config/toolkit/**"]), access) == []
 
 
-def test_a_home_that_cannot_be_followed_does_not_matter(app, monkeypatch):
-    """In a container it may be another user's."""
+def test_an_unresolvable_home_folder_causes_no_error(app, monkeypatch):
+    """In a container it may belong to another user."""
     (app / "home").symlink_to("home")
     monkeypatch.setenv("HOME", str(app / "home"))
     assert collect_findings(SafetyChecks([app]), Writes(".config/toolkit/trust.json")) == [PROTECTED]
@@ -223,8 +223,8 @@ def test_a_home_that_cannot_be_followed_does_not_matter(app, monkeypatch):
 # Hosts.
 
 
-def test_an_allowed_host_is_reached(app):
-    """And no other port of it."""
+def test_an_allowed_host_is_reached_on_its_port(app):
+    """Other ports of it stay closed."""
     checks = SafetyChecks([app], allowed_hosts=["localhost:8000"])
     assert collect_findings(checks, Url("http://localhost:8000/"), Url("http://localhost:8001/")) == [HOST]
 
@@ -250,8 +250,8 @@ def test_the_protected_files_are_judged_without_folders_too(app):
     assert collect_findings(checks, Reads("~/.ssh/id_rsa"), Writes("/"), Reads("../.env")) == [PROTECTED] * 3
 
 
-def test_a_further_check_sees_everything(app):
-    """Its word counts like ours, under its name."""
+def test_a_further_check_sees_every_access(app):
+    """Its word counts like ours, and has its name."""
     own = Own(Finding("ask", "the application", "a table"))
     checks = SafetyChecks([app], further=[own])
     accesses = [Reads("x"), Command("ls"), Url("https://example.com/"), Table("users")]
@@ -263,7 +263,7 @@ def test_a_further_check_sees_everything(app):
 
 
 def test_a_further_check_may_state_its_kinds(app):
-    """It is left alone with others."""
+    """It does not see other kinds."""
     own = Own(Finding("deny", "", "no"), kinds={"table"})
     checks = SafetyChecks([app], further=[own])
     assert collect_findings(checks, Reads("x"), Table("users")) == [("deny", "check `own`")]
@@ -299,8 +299,8 @@ def test_an_answer_that_is_not_a_finding_denies(app, own):
     assert "fix the check" in finding.reason
 
 
-def test_a_check_lifts_nothing(app):
-    """Its yes is no more than silence."""
+def test_an_allow_of_a_check_changes_nothing(app):
+    """It has the same effect as no finding."""
     checks = SafetyChecks([app], further=[Own(Finding("allow", "", "fine"))])
     assert collect_findings(checks, Reads("x")) == []
     assert collect_findings(checks, Reads(".env")) == [PROTECTED]
@@ -345,8 +345,8 @@ def test_a_path_in_bytes_is_judged_by_its_text(app):
         ({"further": [Own(kinds="table")]}, TypeError, "kinds of check own"),
     ],
 )
-def test_a_mistake_is_reported_when_the_checks_are_made(options, error, message):
-    """With what was meant, not at the first call."""
+def test_a_mistake_is_reported_at_construction(options, error, message):
+    """The message has the right form."""
     with pytest.raises(error, match=message):
         SafetyChecks(**options)
 
@@ -359,7 +359,7 @@ def test_a_check_needs_no_base_class(app):
 
 @given(text=st.text(), kind=st.sampled_from([Reads, Writes, Command, Url, Table]))
 def test_any_text_can_be_judged(tmp_path_factory, text, kind):
-    """Nothing that a model writes breaks a check, and every answer is one of the two."""
+    """No text of a model breaks a check, and every answer is ask or deny."""
     checks = SafetyChecks([tmp_path_factory.getbasetemp()])
     assert {finding.word for finding in checks.judge([kind(text)])} <= {"ask", "deny"}
 
@@ -401,7 +401,7 @@ def test_a_call_that_is_wrong_and_refused_is_refused(tmp_path):
 @pytest.mark.parametrize("mode", ["plan", "default", "auto", "deny_unlisted", "bypass"])
 @pytest.mark.parametrize("command", ["sudo ls", "rm -rf /tmp", "echo $(("])
 def test_strict_checks_refuse_in_every_mode(tmp_path, mode, command):
-    """In mode `bypass`, `sudo` and `rm -rf /tmp` run: let `SafetyChecks(strict=True)` refuse them in every mode."""
+    """In mode `bypass`, `sudo` and `rm -rf /tmp` would run without them."""
     ran = []
     catalog = Catalog()
 

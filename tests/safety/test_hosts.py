@@ -250,7 +250,7 @@ def test_a_host_that_is_never_reached_cannot_be_allowed(host, reason):
         ("db", "private network"),
     ],
 )
-def test_a_private_host_is_reached_only_if_it_is_allowed(host, words):
+def test_a_private_host_is_reached_only_if_allowed(host, words):
     """The reason names the option."""
     reason = check_url(f"http://{host}/").reason
     assert words in reason
@@ -290,8 +290,8 @@ def test_neighbours_of_private_networks_are_public(address):
         ("localhost", "http://me@localhost/", False),
     ],
 )
-def test_an_allowed_host_is_that_host_and_port(allowed, url, is_reached):
-    """Without a port every port; a star is one whole label."""
+def test_an_allowed_host_matches_that_host_and_port(allowed, url, is_reached):
+    """Without a port it matches every port. A star is one whole label."""
     assert (check_url(url, AllowedHosts([allowed])) is None) is is_reached
 
 
@@ -337,6 +337,6 @@ def test_every_address_that_the_standard_library_calls_local_is_unreachable(addr
 
 @given(st.text() | st.text().map("http://{}".format) | st.text("[]:.0123456789abcdefx%@/\\").map("https://{}/".format))
 def test_any_text_can_be_judged(url):
-    """Nothing that a model writes breaks the judgement."""
+    """No text of a model breaks the check."""
     finding = check_url(url)
     assert finding is None or finding.word == "deny"

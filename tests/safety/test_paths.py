@@ -102,7 +102,7 @@ def test_a_path_that_leads_inside_is_allowed(folders, path, access):
 
 @pytest.mark.parametrize("path", OUTSIDE.split())
 def test_a_path_that_leads_outside_is_found(folders, path):
-    """By dots, by links, by links to links, by a name that merely looks alike."""
+    """It may use dots, links, chains of links, or a similar name."""
     assert "outside the folders" in explain_refusal(folders, path, "read")
 
 
@@ -124,7 +124,7 @@ def test_a_text_that_cannot_be_a_path_is_a_finding(folders, disk, path):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/root"), reason="this system has no /proc")
 @pytest.mark.parametrize("path", OF_A_PROCESS.split())
-def test_links_that_every_process_has_for_itself_are_not_followed(folders, path):
+def test_links_that_differ_for_each_process_are_not_followed(folders, path):
     """They mean another file to the tool than to the check."""
     assert "every process" in explain_refusal(folders, path, "read")
 
@@ -162,7 +162,7 @@ def test_every_name_on_the_way_is_known(folders, disk):
 
 
 def test_a_link_that_changes_is_followed_again(tmp_path):
-    """Nothing is remembered from one judgement to the next."""
+    """Each judgement follows it without a memory of the last one."""
     (tmp_path / "app/src").mkdir(parents=True)
     folders = Folders([tmp_path / "app"])
     link = tmp_path / "app/link"
@@ -173,8 +173,8 @@ def test_a_link_that_changes_is_followed_again(tmp_path):
     assert "outside" in explain_refusal(folders, "link/x", "write")
 
 
-def test_a_folder_made_after_the_checks_is_no_way_out(tmp_path):
-    """What was not there when the folders were named may turn out to be a link."""
+def test_a_folder_that_is_created_after_the_checks_does_not_lead_outside(tmp_path):
+    """It may turn out to be a link."""
     folders = Folders([tmp_path / "app/new", tmp_path / "app"])
     (tmp_path / "app").mkdir()
     (tmp_path / "app/new").symlink_to("/etc")
@@ -233,8 +233,8 @@ def test_the_innermost_of_nested_folders_counts(disk, path, reads, writes):
     )
 
 
-def test_a_folder_that_holds_one_that_is_only_read_is_not_written(disk):
-    """It could be removed with everything in it."""
+def test_a_folder_that_holds_a_read_only_folder_is_not_written(disk):
+    """It could be removed with its content."""
     folders = Folders([disk / "app"], read_only=[disk / "app/src/deep"])
     assert "holds" in explain_refusal(folders, "src", "write")
 
@@ -250,7 +250,7 @@ def test_the_whole_disk_can_be_a_folder():
 # Naming folders.
 
 
-def test_folders_are_resolved_when_they_are_named(disk, tmp_path):
+def test_folders_are_resolved_at_construction(disk, tmp_path):
     """A workspace may be reached by a link."""
     (tmp_path / "link").symlink_to(disk / "app")
     folders = Folders([tmp_path / "link"])
@@ -270,8 +270,7 @@ def test_folders_are_resolved_when_they_are_named(disk, tmp_path):
         ({"folders": ["app/loop"]}, "circle"),
     ],
 )
-def test_folders_that_cannot_be_are_refused(disk, options, message, monkeypatch):
-    """At once, and not at the first call."""
+def test_impossible_folders_are_refused_at_construction(disk, options, message, monkeypatch):
     monkeypatch.chdir(disk)
     with pytest.raises(ValueError, match=message):
         Folders(**options)
@@ -289,7 +288,7 @@ def test_one_folder_where_a_list_is_wanted_is_refused(folder, option):
 
 
 @pytest.mark.parametrize("path", [path for path in (INSIDE + OUTSIDE).split() if "\\" not in path])
-def test_a_path_resolves_as_the_system_resolves_it(disk, path):
+def test_a_path_resolves_as_in_the_system(disk, path):
     assert resolve_path(path, str(disk / "app")) == os.path.realpath(disk / "app" / path)
 
 
@@ -334,7 +333,7 @@ def test_an_existing_path_inside_is_allowed(disk, folders, path):
 
 @given(st.text())
 def test_any_text_can_be_judged(folders, path):
-    """Nothing that a model writes breaks the judgement, and what may not be read may not be written."""
+    """No text of a model breaks the check. A path that may not be read may not be written."""
     reading, writing = (explain_refusal(folders, path, access) for access in ("read", "write"))
     assert reading is None or writing is not None
     assert explain_refusal(folders, path, "read") == reading

@@ -94,13 +94,13 @@ def test_a_folder_that_holds_protected_files_is_not_written(path):
 
 
 @pytest.mark.parametrize("path", ["", ".", "..", "a/.."])
-def test_a_path_without_names_is_not_a_protected_one(path):
-    """What it means depends on where it starts; that is judged elsewhere."""
+def test_a_path_without_names_is_not_protected(path):
+    """Its meaning depends on its start, and another check judges that."""
     assert find_built_in_rule(path, "write") is None
 
 
-def test_the_root_of_the_disk_is_free_if_nothing_on_it_is_named():
-    """Only patterns that begin there are known to lie there."""
+def test_the_root_of_the_disk_is_free_without_a_pattern_for_it():
+    """Only patterns that begin with a slash are known to lie there."""
     assert ProtectedFiles([Protected("x", "a thing")]).find_rule("/", "write") is None
 
 
@@ -145,7 +145,7 @@ def test_letters_that_meet_in_another_case_are_the_same(path):
 
 @pytest.mark.parametrize("path", [".ssh/\u2025/x", ".ssh/a\\..\\..\\x", ".ssh/.. /x"], ids=ascii)
 def test_a_name_that_only_resembles_two_dots_does_not_leave_the_folder(path):
-    """On some system it is a name like any other."""
+    """On some systems it is an ordinary name."""
     assert find_built_in_rule(path, "read")
 
 
@@ -167,8 +167,8 @@ def test_an_exception_does_not_hold_for_a_stream_of_the_file():
 
 @pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
-def test_every_built_in_pattern_catches_what_it_says(rule):
-    """At any depth, in capitals, unless it begins at the root of the disk."""
+def test_every_built_in_pattern_matches_its_files(rule):
+    """It matches at any depth and in capitals, unless it begins at the root of the disk."""
     path = rule.pattern.replace("/**", "/x").replace("*", "x").replace("?", " ")
     files = ProtectedFiles([rule])
     assert files.find_rule(path, "write") is rule
@@ -177,8 +177,8 @@ def test_every_built_in_pattern_catches_what_it_says(rule):
     assert (files.find_rule(f"/deep/er/{path}", "write") is rule) is not path.startswith("/")
 
 
-def test_every_built_in_pattern_is_there_once():
-    """Otherwise one could not be taken out by its text."""
+def test_every_built_in_pattern_is_in_the_list_once():
+    """Otherwise it could not be lifted by its text."""
     patterns = [rule.pattern for rule in BUILT_IN]
     assert len(set(patterns)) == len(patterns)
 
@@ -207,7 +207,7 @@ def test_patterns_match_whole_names(pattern, caught, free):
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "**", "*", "*/**", "?*", ".", "a/**/b", "a/../b", "**b", "~/x"])
-def test_a_pattern_that_could_not_mean_what_it_says_is_refused(pattern):
+def test_a_pattern_that_can_never_match_is_refused(pattern):
     """A check that cannot fail is worse than none."""
     with pytest.raises(ValueError, match="pattern"):
         ProtectedFiles([Protected(pattern, "a thing")])
@@ -237,7 +237,7 @@ def test_a_name_of_any_letters_can_be_protected(name):
 
 @given(st.text())
 def test_any_text_can_be_judged(path):
-    """Nothing that a model writes breaks the judgement, and what may not be read may not be written."""
+    """No text of a model breaks the check. A path that may not be read may not be written."""
     reading, writing = (find_built_in_rule(path, access) for access in ("read", "write"))
     assert reading is None or writing is not None
     assert find_built_in_rule(path, "read") == reading
@@ -245,7 +245,6 @@ def test_any_text_can_be_judged(path):
 
 @given(st.text(st.sampled_from("ab./\\: \u0131\u017f\u200d\uff0f")))
 def test_folding_twice_changes_nothing(path):
-    """What was folded is in its last form."""
     assert fold_names("/".join(fold_names(path))) == fold_names(path)
 
 

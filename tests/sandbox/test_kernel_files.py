@@ -43,8 +43,8 @@ def test_no_file_of_the_kernel_can_be_written(name, tmp_path):
 
 @ROOT_ONLY
 @pytest.mark.parametrize("name", REAL)
-def test_the_program_for_crashes_stays_as_it_is(name, tmp_path):
-    """The kernel starts it outside of every sandbox. The value that is written is the one that it has."""
+def test_the_program_for_crashes_cannot_be_changed(name, tmp_path):
+    """The kernel starts it outside of every sandbox. The test writes back the current value."""
     path = "/proc/sys/kernel/core_pattern"
     before = content(path)
     done = run(
@@ -66,7 +66,7 @@ def test_files_for_root_are_not_readable(name, tmp_path):
 
 
 def test_devices_are_used_but_not_changed(tmp_path):
-    """Their modes are the machine's: a device that only its owner may open would stop every program."""
+    """Their modes belong to the machine. A device that only its owner may open would stop every program."""
     before = {path: os.stat(path).st_mode for path in DEVICES if os.path.exists(path)}
     script = "echo x > /dev/null && head -c 3 /dev/zero | wc -c; for path in /dev/*; do chmod 600 $path && echo $path; done; touch /dev/new"
     done = run(level(Workspace(tmp_path), "bubblewrap"), script, cwd=tmp_path)
@@ -95,7 +95,10 @@ def test_a_device_that_is_open_already_is_not_changed_either(number, tmp_path):
 
 
 def test_files_are_covered_by_their_modes_and_names(tmp_path):
-    """What others may not read, and what container runtimes cover; no process, no folder."""
+    """
+    They are files that others may not read, and files that container runtimes cover. Processes and folders are
+    not.
+    """
     for name, mode in (("secret", 0o400), ("trigger", 0o200), ("kcore", 0o444), ("uptime", 0o444), ("17", 0o400)):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(mode)
@@ -105,8 +108,8 @@ def test_files_are_covered_by_their_modes_and_names(tmp_path):
 
 @pytest.mark.parametrize("root", ["/proc/sys", "/sys/kernel", "/dev"])
 @pytest.mark.parametrize("name", REAL)
-def test_a_workspace_of_the_kernels_files_has_no_sandbox(root, name):
-    """What is written there changes the machine, and no sandbox can help that."""
+def test_a_workspace_in_a_file_system_of_the_kernel_has_no_sandbox(root, name):
+    """Writing there changes the machine, and no sandbox can help."""
     levels = sandboxes(Workspace(root), probe=False)
     assert "belongs to the kernel" in levels[name] or not os.path.isdir(root), levels[name]
 
@@ -116,7 +119,7 @@ def test_a_workspace_of_the_kernels_files_has_no_sandbox(root, name):
 
 @ROOT_ONLY
 def test_a_command_of_root_is_an_ordinary_user(tmp_path):
-    """By its number, its name and its group."""
+    """Its number, its name and its group are those of the user."""
     done = run(level(Workspace(tmp_path), "bubblewrap"), "id -u; id -un; id -gn; echo ~sandbox", cwd=tmp_path)
     number, *names = done.stdout.split()
     assert int(number) == choose_user() != 0
@@ -139,7 +142,7 @@ def test_the_files_of_root_are_used_as_their_owner_does(tmp_path):
 
 
 def test_an_ordinary_users_commands_keep_their_user(monkeypatch):
-    """Only root is another one inside."""
+    """Only root is replaced."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert choose_user() is None
 
@@ -196,7 +199,7 @@ print("done")
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_service_is_not_reached_by_its_unix_socket(name, service):
-    """Wherever it lies, by whichever name, and whenever it was made."""
+    """This holds for any place, name and age of the socket."""
     sandbox = level(service, name)
     done = run(sandbox, f"{sys.executable} -I -c '{CONNECT}' {os.getpid()}", cwd=service.root)
     assert done.stdout == "done\n", done.stderr
@@ -204,7 +207,10 @@ def test_a_service_is_not_reached_by_its_unix_socket(name, service):
 
 
 def test_unix_sockets_can_be_allowed(service):
-    """For programs that need them; then a service whose socket is seen is reached, and nothing is contained."""
+    """
+    Some programs need them. A service with a visible socket can be reached then, and the sandbox is not
+    contained.
+    """
     sandbox = level(service, "bubblewrap", local_sockets=True)
     done = run(sandbox, f"{sys.executable} -I -c '{CONNECT}' {os.getpid()}", cwd=service.root)
     assert "reached 'socket'" in done.stdout
@@ -238,7 +244,7 @@ def test_a_program_without_unix_sockets_with_a_path_works(code, tmp_path):
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
-def test_a_program_that_needs_a_unix_socket_works_only_if_they_are_allowed(is_allowed, tmp_path):
+def test_a_program_that_needs_a_unix_socket_works_only_with_permission(is_allowed, tmp_path):
     """A manager of Python's processes is such a program."""
     (tmp_path / "program.py").write_text(MANAGER)
     sandbox = level(Workspace(tmp_path), "bubblewrap", local_sockets=is_allowed)

@@ -40,14 +40,17 @@ def test_a_folder_with_a_secret_is_granted_piece_by_piece(visible):
 
 
 def test_a_workspace_without_secrets_is_granted_whole(tmp_path):
-    """One rule, and everything but making devices."""
+    """One rule allows everything but making devices."""
     ruleset, granted = rules(visible_files_of(Workspace(tmp_path)))
     assert granted[str(tmp_path)] == ruleset["handled_access_fs"] & ~(1 << 6 | 1 << 11)
 
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 3))
-def test_every_version_is_asked_only_for_what_it_knows(visible, number):
-    """Rights, ports and scopes are left out where a kernel would refuse them; a newer one is used as the newest."""
+def test_every_version_gets_only_the_rights_that_it_knows(visible, number):
+    """
+    Rights, ports and scopes are left out if a kernel would refuse them. A newer kernel gets those of the newest
+    known version.
+    """
     ruleset = landlock(visible, version=number).plan(["true"], "/", None)["landlock"]
     version = min(number, NEWEST_VERSION)
     top = {1: 12, 2: 13, 3: 14, 4: 14}.get(version, 15)
@@ -59,7 +62,7 @@ def test_every_version_is_asked_only_for_what_it_knows(visible, number):
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 1))
 def test_every_version_confines_on_a_kernel_that_has_it(tmp_path, number):
-    """What a kernel of that version could enforce is enforced here, too."""
+    """A newer kernel can enforce the rules of an older version."""
     if find_landlock_version() < number:
         pytest.skip(f"NOT TESTED HERE: version {number} of Landlock; this kernel has {find_landlock_version()}")
     root = tmp_path / "root"
@@ -73,8 +76,8 @@ def test_every_version_confines_on_a_kernel_that_has_it(tmp_path, number):
     assert not (tmp_path / "new").exists()
 
 
-def test_beside_a_secret_nothing_can_be_made(tmp_path):
-    """What exists can be changed; the price of hiding the secret is said in the description."""
+def test_no_file_can_be_created_beside_a_secret(tmp_path):
+    """Existing files can be changed. The description says so."""
     (tmp_path / ".env").write_text("secret")
     (tmp_path / "plain").write_text("old")
     sandbox = level(Workspace(tmp_path), "landlock")
@@ -95,8 +98,8 @@ def test_an_old_kernel_without_a_filter_has_a_network(visible, number, has_netwo
     assert "seccomp_filter" not in sandbox.plan(["true"], "/", None)
 
 
-def test_the_older_the_kernel_the_longer_the_list(visible):
-    """What a version does not do is said."""
+def test_the_list_of_an_older_kernel_is_longer(visible):
+    """The list has the rights that a version does not restrict."""
     lists = [landlock(visible, version=number).does_not for number in (1, 2, 3, 6)]
     assert [len(rule_list) for rule_list in lists] == sorted((len(rule_list) for rule_list in lists), reverse=True)
     assert "it can signal the user's other processes, the launcher too, and so leave a process behind" in lists[2]

@@ -58,7 +58,7 @@ def test_a_command_gets_no_variable_of_our_environment(name, folder):
 
 
 def test_the_workspace_can_be_written(real, folder):
-    """What a command makes in the workspace stays there."""
+    """Files of a command stay in the workspace."""
     assert (
         run(real, "mkdir src/new && echo made > src/new/file && mv src/new/file src/moved", cwd=folder).returncode == 0
     )
@@ -106,7 +106,7 @@ def test_a_secret_behind_an_innocent_link_is_hidden_too(real, folder):
 
 
 def test_files_that_make_programs_run_code_cannot_be_changed(folder):
-    """In bubblewrap they can be read, and neither written nor replaced, nor the folders they are in."""
+    """They can be read in bubblewrap. They and their folders cannot be written or replaced."""
     sandbox = level(Workspace(folder), "bubblewrap")
     script = "cat .git/config; echo x >> .git/config; echo x > .git/hooks/pre-commit; rm .git/config; mv .git .away; rm -rf .git/hooks"
     done = run(sandbox, script, cwd=folder)
@@ -121,8 +121,8 @@ def test_the_rest_of_a_repository_can_be_changed(real, folder):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_folder_that_is_only_read_stays_as_it_is(tmp_path, name):
-    """Inside the workspace or beside it, such a folder is read and not written; one inside it may be."""
+def test_a_read_only_folder_is_not_changed(tmp_path, name):
+    """It may be inside the workspace or beside it. A writable folder may be inside it."""
     (tmp_path / "root" / "vendor" / "own").mkdir(parents=True)
     (tmp_path / "root" / "vendor" / "file").write_text("vendored\n")
     workspace = Workspace(
@@ -151,8 +151,8 @@ def server():
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_server_is_not_reached_when_the_network_is_off(name, folder, server):
-    """Not even one on this machine."""
+def test_a_server_is_not_reached_without_the_network(name, folder, server):
+    """This includes a server on the same machine."""
     code = CONNECT.format(port=server.getsockname()[1])
     done = run(level(Workspace(folder), name), f'{sys.executable} -I -c "{code}"', cwd=folder)
     server.settimeout(0.05)
@@ -192,7 +192,7 @@ def greeting(server):
 
 
 def test_the_thread_of_a_server_ends_with_its_block(server):
-    """Also if the block is left by an exception, such as that of a skipped test, before anything has come."""
+    """An exception may leave the block before any request, for example that of a skipped test."""
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError), greeting(server):
         raise ZeroDivisionError
@@ -258,7 +258,7 @@ def test_too_many_processes_are_ended(name, folder):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_levels_say_what_they_do_and_do_not_do(folder, name):
+def test_the_levels_list_their_promises_and_their_gaps(folder, name):
     """A description names the level and the network, and has two lists."""
     text = level(Workspace(folder), name).describe()
     assert text.startswith(f"sandbox: {name}, network {'off' if name in REAL else 'on'}\n+ ")
@@ -277,5 +277,5 @@ def test_the_levels_say_what_they_do_and_do_not_do(folder, name):
     ],
 )
 def test_contained_means_confined_and_without_a_network(name, network, contained, folder):
-    """Only then can a command not send away what it read."""
+    """Only then can a command not send away the text that it read."""
     assert level(Workspace(folder), name, network=network).contained is contained

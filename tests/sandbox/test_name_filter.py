@@ -38,7 +38,7 @@ def test_every_protected_name_is_suspect(workspace, folder, names):
 
 
 def test_ordinary_names_are_not_judged(workspace):
-    """Neither alone nor beside a secret; however many they are, a folder costs two questions."""
+    """They may be alone or beside a secret. A folder costs two questions for any number of names."""
     paths = []
 
     def is_kept(path, access):

@@ -60,7 +60,7 @@ def put_on_path(tmp_path, monkeypatch):
 
 
 def test_bubblewrap_is_contained_after_the_probe(workspace):
-    """Nothing that the probe tried succeeded, and the description says so."""
+    """No attempt of the probe succeeded, and the description says so."""
     sandbox = level(workspace, "bubblewrap")
     assert sandbox.findings == ()
     assert sandbox.contained is True
@@ -76,7 +76,7 @@ def test_a_sandbox_without_a_probe_does_not_count_as_contained(workspace):
 
 @pytest.mark.parametrize("change", [{}, {"plan": lambda argv, cwd, private: {}}, {"network": False}])
 def test_a_sandbox_that_was_derived_was_not_probed(workspace, change):
-    """What the probe found holds for the one that it ran in."""
+    """The findings hold for the sandbox that the probe ran in."""
     sandbox = level(workspace, "bubblewrap")
     assert dataclasses.replace(sandbox, **change).contained is False
     with pytest.raises((TypeError, ValueError)):
@@ -85,8 +85,8 @@ def test_a_sandbox_that_was_derived_was_not_probed(workspace, change):
         sandbox.findings = ()
 
 
-def test_a_summary_says_whether_a_sandbox_is_contained_and_why_not(workspace):
-    """In the few lines that a person reads before they approve a command."""
+def test_a_summary_says_whether_a_sandbox_is_contained(workspace):
+    """It has the reason, and a person reads it before they approve a command."""
     sandbox = level(workspace, "bubblewrap")
     first, *rest = sandbox.with_findings([]).summarize().splitlines()
     assert first == f"sandbox: bubblewrap, network {'on' if sandbox.network else 'off'}"
@@ -99,15 +99,15 @@ def test_the_summary_of_a_weak_level_says_that_it_is_not_contained(workspace, na
     assert "\n- not contained: " in level(workspace, name).summarize()
 
 
-def test_a_sandbox_with_findings_says_which(workspace):
-    """It is not contained, under any name."""
+def test_the_description_of_a_sandbox_has_its_findings(workspace):
+    """Such a sandbox is not contained."""
     sandbox = level(workspace, "bubblewrap").with_findings(["a probe could fly: to the moon"])
     assert sandbox.contained is False
     assert "\n- a probe could fly: to the moon\n" in sandbox.describe()
 
 
-def test_a_program_that_holds_nothing_is_found_out(workspace, put_on_path):
-    """Commands run in it, so it is chosen; but it is not contained, and every way out is named."""
+def test_a_program_that_confines_nothing_is_detected(workspace, put_on_path):
+    """Commands run in it, so it is chosen. It is not contained, and every way out is named."""
     put_on_path('while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
     sandbox = best_sandbox(workspace)
     assert (sandbox.name, sandbox.contained) == ("bubblewrap", False)
@@ -136,8 +136,8 @@ def test_a_folder_outside_that_can_be_written_is_found(workspace, put_on_path):
 
 @pytest.mark.long
 @ROOT_ONLY
-def test_root_without_the_right_to_mount_is_contained_too(workspace):
-    """As in a container that allows user namespaces: root's devices are guarded in a namespace of their own."""
+def test_root_without_the_right_to_mount_is_contained(workspace):
+    """A container may allow only user namespaces. The devices of root are guarded in a namespace of their own."""
     level(workspace, "bubblewrap")
     if shutil.which("setpriv") is None:
         pytest.skip("NOT TESTED HERE: `setpriv` is not installed")
@@ -150,7 +150,7 @@ def test_root_without_the_right_to_mount_is_contained_too(workspace):
     assert done.stdout == "()\n", done.stderr
 
 
-def test_a_probe_that_does_not_run_finds_nothing_and_proves_nothing(workspace, tmp_path, monkeypatch):
+def test_a_probe_that_does_not_run_proves_nothing(workspace, tmp_path, monkeypatch):
     """Commands run, but whether they get out is not known."""
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit('out of order')")
@@ -198,7 +198,7 @@ LISTS = pytest.mark.parametrize(
 
 @LISTS
 def test_the_attempts_of_the_probe_succeed_without_a_sandbox(workspace, try_list, attempts):
-    """So an attempt that fails says something about the sandbox."""
+    """So a failed attempt says something about the sandbox."""
     findings = try_list(lambda visible: best_sandbox(workspace, level="none"), workspace)
     assert list(findings) == list(attempts)
     assert [name for name in OPEN_TO_ALL if name in attempts and not findings[name]] == []
@@ -213,14 +213,14 @@ def test_bubblewrap_prevents_every_attempt_of_the_long_list(workspace):
     assert findings == dict.fromkeys(ALL_ATTEMPTS, [])
 
 
-def test_the_short_list_leaves_out_only_what_is_the_same_on_every_machine():
-    """Mounts and setuid files are refused by the filter of system calls, and processes are hidden as they are held."""
+def test_the_short_list_leaves_out_attempts_with_the_same_outcome_on_every_machine():
+    """Mounts and setuid files are refused by the filter of system calls. Processes are hidden by the means that hold them."""
     assert {*ALL_ATTEMPTS} - {*ATTEMPTS} == {"mount_files", "make_setuid_files", "see_processes"}
     assert [name for name in ALL_ATTEMPTS if name in ATTEMPTS] == list(ATTEMPTS)
 
 
-def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):
-    """With the reason, which `sandboxes` gives for the level."""
+def test_a_sandbox_in_which_no_command_runs_is_an_error(workspace):
+    """`sandboxes` gives the reason for the level."""
     with pytest.raises(probe.ProbeError, match="not there"):
         probe.probe_sandbox(lambda visible: "it is not there", visible_files_of(workspace))
     unconfined = best_sandbox(workspace, level="none")

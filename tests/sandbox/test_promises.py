@@ -26,8 +26,8 @@ def page():
 @pytest.mark.long
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("user", USERS)
-def test_the_table_says_what_is_measured(user, level):
-    """Every cell; `python -m tests.sandbox.promises` prints the table anew."""
+def test_the_table_shows_the_measured_promises(user, level):
+    """`python -m tests.sandbox.promises` prints the table again."""
     column, is_fact = column_of(user, level)
     if not is_fact:
         pytest.skip(f"NOT TESTED HERE: {user}, {level}: {column}")
@@ -41,7 +41,7 @@ def test_every_attempt_of_the_probe_has_its_row():
     assert {*ROWS} == {*ATTEMPTS, "count"}
 
 
-def test_a_table_is_read_as_it_was_written():
+def test_a_table_is_read_as_written():
     """The page has all of it."""
     columns = page()
     assert list(columns) == [(user, level) for user in USERS for level in LEVELS]

@@ -68,7 +68,7 @@ class Busy(VisibleFiles):
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_secret_that_appears_before_the_start_is_hidden(name, folder):
-    """It was not there when the sandbox was planned."""
+    """It did not exist when the sandbox was planned."""
     sandbox = level(Workspace(folder), name)
     done = run(sandbox, "cat .npmrc", cwd=folder, before=lambda: (folder / ".npmrc").write_text("secret"))
     assert done.stdout == ""
@@ -93,8 +93,8 @@ def test_a_command_does_not_run_if_secrets_keep_appearing(name, folder):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_secret_that_vanishes_before_the_start_does_no_harm(name, folder):
-    """Nor is it made, as an empty file."""
+def test_a_secret_that_vanishes_before_the_start_causes_no_error(name, folder):
+    """It is not created as an empty file either."""
     done = run(level(Workspace(folder), name), "echo ran", cwd=folder, before=lambda: shutil.rmtree(folder / "app"))
     assert done.stdout == "ran\n"
     assert not (folder / "app").exists()
@@ -141,8 +141,8 @@ def test_a_command_is_ended_when_a_protected_file_is_saved_again(folder, path):
     assert running("51.71") == []
 
 
-def test_a_command_that_ends_at_that_moment_is_reported_too(folder):
-    """What it printed may be the secret; its exit code is its own."""
+def test_a_command_that_ends_at_that_moment_is_reported(folder):
+    """Its output may be the secret. Its exit code is its own."""
     sandbox = level(Workspace(folder), "bubblewrap")
     # The launcher sleeps meanwhile, so it hears of both at once.
     script = "echo ready; read go; cat app/.env; exit 3"
@@ -158,8 +158,8 @@ def test_a_command_that_ends_at_that_moment_is_reported_too(folder):
     assert err.endswith("app/.env was replaced or removed while the command ran, and could be seen\n")
 
 
-def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
-    """What is protected in it was never covered."""
+def test_a_folder_that_replaces_another_ends_the_command(folder):
+    """The secrets in it were never covered."""
     (folder / "other").mkdir()
     (folder / "other" / ".env").write_text("secret")
     sandbox = level(Workspace(folder, unprotected=[]), "bubblewrap")
@@ -217,8 +217,8 @@ def test_a_secret_that_is_removed_while_the_command_ends_is_reported(folder):
     assert "app/.env was replaced or removed" in err
 
 
-def test_a_file_that_may_be_read_is_removed_without_harm(folder):
-    """Only what is hidden could be seen, so the command goes on."""
+def test_a_readable_file_can_be_removed_during_a_command(folder):
+    """Only hidden files could become visible, so the command goes on."""
     sandbox = level(Workspace(folder), "bubblewrap")
     with start_command(sandbox, "echo ready; read go; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
@@ -247,7 +247,7 @@ def test_landlock_does_not_grant_a_file_that_is_saved_again(folder):
 
 @pytest.mark.long
 def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
-    """Not the failure of a command that never ran."""
+    """The error does not look like a failure of the command."""
     for number in range(3001):
         (tmp_path / f"{number}.pem").touch()
     sandbox = bubblewrap(visible_files_of(Workspace(tmp_path)), program="/usr/bin/bwrap")
@@ -274,8 +274,8 @@ def test_any_number_of_secrets_is_covered(tmp_path):
     ],
     ids=["says why", "is killed", "does nothing"],
 )
-def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, message):
-    """It is reported as what it is, with what it said."""
+def test_a_failure_of_bubblewrap_is_not_a_failure_of_the_command(tmp_path, folder, script, message):
+    """The report has the message of bubblewrap."""
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script))
     outcome, done = report(sandbox, "echo ran", cwd=folder)
     assert outcome["exit_code"] == done.returncode == 125
@@ -291,8 +291,8 @@ def fake(folder, script):
     return str(path)
 
 
-def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path, folder):
-    """Nothing is counted then, as it is not bubblewrap that has to be held."""
+def test_a_program_that_only_starts_the_command_is_watched(tmp_path, folder):
+    """No process is counted then, because bubblewrap does not hold it."""
     path = fake(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
     outcome, done = report(
         bubblewrap(visible_files_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder
@@ -310,7 +310,7 @@ def test_a_sandbox_program_that_is_not_ready_in_time_is_ended(tmp_path, folder):
     assert running("55.71") == []
 
 
-def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
+def test_a_command_that_is_stopped_before_its_start_never_runs(tmp_path, folder):
     """The program that makes its sandbox is ended."""
     script = f"echo made > {tmp_path}/made; sleep 56.71"
     with start_command(
@@ -324,8 +324,8 @@ def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_second_look_that_fails_lets_nothing_run(name, folder):
-    """What could be seen is not known then."""
+def test_a_failed_second_look_prevents_the_command(name, folder):
+    """It is not known then which files could be seen."""
 
     class Failing(Busy):
         def find_protected(self):
@@ -353,7 +353,7 @@ def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
     assert done.stdout == ""
 
 
-def test_a_read_only_sandbox_writes_nothing_in_the_workspace(folder):
+def test_a_read_only_sandbox_cannot_write_in_the_workspace(folder):
     """A sandbox for searching is read-only."""
     sandbox = bwrap(visible_files_of(Workspace(folder)), read_only=True)
     done = run(sandbox, "cat .git/config app/.env; echo x > new; echo x > app/new", cwd=folder)
@@ -370,7 +370,7 @@ def test_processes_that_a_command_leaves_running_are_ended_and_counted(name, fol
     assert running("53.71") == []
 
 
-def test_a_process_left_running_may_clean_up_before_it_is_killed(folder):
+def test_a_leftover_process_may_clean_up_before_it_is_killed(folder):
     script = "(trap 'echo tidied > tidied; exit' TERM; echo ready; sleep 54.71 & wait) & sleep 0.3"
     outcome, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
     assert outcome["processes_left"] == 2
@@ -378,8 +378,8 @@ def test_a_process_left_running_may_clean_up_before_it_is_killed(folder):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_the_command_has_no_way_to_the_gate(folder, name):
-    """It finds its three pipes and nothing else."""
+def test_the_command_has_no_descriptor_of_the_gate(folder, name):
+    """It has its three pipes. The fourth descriptor is that of the listing."""
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:4])"
     done = run(level(Workspace(folder), name), f'{sys.executable} -I -c "{code}"', cwd=folder)
     assert done.stdout == "[0, 1, 2, 3]\n"  # the last one is the listing itself

@@ -30,7 +30,7 @@ def recheck_threads():
     return {thread for thread in threading.enumerate() if thread.name == "toolkit-recheck"}
 
 
-def test_every_question_is_looked_up_again():
+def test_every_question_is_answered_anew_by_a_lookup():
     """An earlier answer is not used again."""
     numbers = iter(range(9))
     server = RecheckServer(lambda: {"protected_mounts": [next(numbers)]})
@@ -46,8 +46,8 @@ def test_a_failed_recheck_is_reported_and_the_server_goes_on():
     assert ask(server.address)["failure"].startswith("StopIteration")
 
 
-def test_it_listens_only_once_and_only_if_it_is_needed():
-    """Most sandboxes that are made are only asked what they are."""
+def test_the_recheck_server_listens_once_and_only_on_demand():
+    """Most sandboxes are only asked for their description."""
     before = recheck_threads()
     server = RecheckServer(dict)
     assert recheck_threads() <= before

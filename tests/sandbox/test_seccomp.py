@@ -115,7 +115,7 @@ def test_no_socket_can_be_made_if_no_family_is_allowed(machine, family, kind):
 
 
 @given(number=st.integers(0, 2**32 - 1), machine=st.integers(0, 2**32 - 1))
-def test_another_machines_calls_end_the_process(number, machine):
+def test_system_calls_of_another_machine_end_the_process(number, machine):
     """Its numbers mean other calls, so none is let through."""
     code = seccomp.build_filter(seccomp.NETWORK_FAMILIES, machine="x86_64")
     if machine != MACHINES["x86_64"]:
@@ -129,7 +129,7 @@ def test_the_second_table_of_x86_is_refused(number):
 
 
 def test_an_unknown_machine_has_no_filter():
-    """It says so, rather than filter the wrong calls."""
+    """An error says so, because a filter would stop the wrong calls."""
     assert not seccomp.supports_machine("riscv64")
     with pytest.raises(ValueError, match="riscv64"):
         seccomp.build_filter((), machine="riscv64")

@@ -41,7 +41,7 @@ def test_the_strongest_that_works_is_chosen(workspace):
 
 
 def test_every_level_is_named_or_its_absence_explained(workspace):
-    """From the strongest to the weakest."""
+    """The order is from the strongest to the weakest."""
     levels = sandboxes(workspace)
     assert tuple(levels) == LEVELS
     assert all(levels.values())
@@ -77,8 +77,8 @@ def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_
     assert best_sandbox(workspace, probe=False, level="bubblewrap").name == "bubblewrap"
 
 
-def test_choosing_does_not_search_the_workspace(workspace):
-    """However many files there are; the first command does."""
+def test_choosing_a_sandbox_does_not_search_the_workspace(workspace):
+    """The workspace may be large. The first command searches it."""
     looked = []
 
     def is_kept(path, access):
@@ -118,8 +118,8 @@ def test_the_whole_disk_is_refused_as_the_workspace_of_a_sandbox():
     }
 
 
-def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
-    """So does a system that is none of Linux."""
+def test_a_kernel_without_landlock_has_an_explanation(workspace, monkeypatch):
+    """So has a system that is not Linux."""
     monkeypatch.setattr(choosing_module, "find_landlock_version", lambda: 0)
     assert "no Landlock" in sandboxes(workspace, probe=False)["landlock"]
     monkeypatch.setattr(sys, "platform", "plan9")
@@ -130,7 +130,7 @@ def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 def test_further_folders_can_be_read(workspace, tmp_path_factory, name):
-    """Where a language is installed, say; still not written."""
+    """A language may be installed there. They cannot be written."""
     other = tmp_path_factory.mktemp("language")
     (other / "file").write_text("library\n")
     done = run(level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root)
@@ -152,7 +152,7 @@ def test_the_filter_of_system_calls_is_left_out_on_an_unknown_machine(workspace)
 
 
 def test_too_many_protected_files_are_an_error(workspace):
-    """Rather than a command line that the system refuses."""
+    """The system would refuse the command line."""
     with pytest.raises(ToolError, match="smaller root"):
         launcher_command({"argv": ["x" * 2_000_000]})
 

@@ -55,8 +55,8 @@ def test_the_applications_wishes_count(tmp_path):
     assert protect(tmp_path, protected=["notes.txt"], unprotected=[".env"]) == {"notes.txt": "hidden"}
 
 
-def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
-    """What it leads to is out of reach anyhow; a link that leads nowhere is none of our business."""
+def test_a_link_out_of_the_workspace_hides_no_file(tmp_path):
+    """Its target is out of reach. A link that leads nowhere is ignored."""
     root = tmp_path / "root"
     root.mkdir()
     make(tmp_path, "outside")
@@ -80,7 +80,7 @@ def test_a_workspace_is_searched_once(tmp_path):
 
 
 def test_an_unreferenced_workspace_is_freed_at_once(tmp_path):
-    """With the folder that it holds open: its visible files do not keep it alive."""
+    """Its visible files do not keep it alive, and its open folder is closed."""
     workspace = Workspace(tmp_path)
     visible = visible_files_of(workspace)
     reference = weakref.ref(workspace)
@@ -90,8 +90,8 @@ def test_an_unreferenced_workspace_is_freed_at_once(tmp_path):
 
 
 @pytest.mark.long
-def test_grounds_can_be_searched_by_several_at_once(tmp_path):
-    """Each look finds what was there when it began, also while others look and files appear."""
+def test_several_threads_can_look_for_protected_files(tmp_path):
+    """Each look finds the files that existed when it began, while others look and files appear."""
     visible = visible_files_of(Workspace(tmp_path))
 
     def look(number):
@@ -103,7 +103,7 @@ def test_grounds_can_be_searched_by_several_at_once(tmp_path):
 
 
 def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
-    """Only what is new costs anything."""
+    """Only new folders cost time."""
     paths = []
 
     def is_kept(path, access):
@@ -133,7 +133,7 @@ def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
 
 
 def test_folders_that_have_changed_places_are_read_again(tmp_path):
-    """Also if they were made in one tick of the clock, as those of one checkout are, so that only their numbers differ."""
+    """They may have been made in one tick of the clock, so that only their numbers differ."""
     for number in range(200):  # until both fall into one tick
         root = tmp_path / str(number)
         first, second = root / "one/sub", root / "two/sub"
@@ -159,7 +159,7 @@ def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
 
 
 def test_a_secret_far_behind_a_link_is_found(tmp_path):
-    """Not only directly in the folder that the link leads to, and also through a second link."""
+    """It may lie deeper in the folder that the link leads to, or behind a second link."""
     make(tmp_path, "dot/git/credentials", "dot/git/hooks/x", "really/hosts.yml", "dot/git/ignore", "dot/other/a")
     (tmp_path / ".config").symlink_to("dot")
     (tmp_path / "dot/gh").symlink_to("../really")
@@ -213,7 +213,7 @@ def test_links_that_multiply_without_end_are_refused(tmp_path):
         protect(tmp_path)
 
 
-def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
+def test_a_link_in_a_linked_folder_that_leads_out_hides_no_file(tmp_path):
     """A sandbox cannot cover what it does not show."""
     make(tmp_path, "outside/credentials", "root/dot-aws/config")
     (tmp_path / "root/.aws").symlink_to("dot-aws")
@@ -223,7 +223,7 @@ def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
 
 @pytest.mark.parametrize("pattern", ["*file", "s*", "*?e", "some?file"])
 def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
-    """What is protected by its own name says nothing of the folders that hold other protected files."""
+    """A pattern for one file does not protect the folders that hold other protected files."""
     make(tmp_path, ".git/config")
     assert protect(tmp_path, protected=[pattern]) == {".git": "pinned", ".git/config": "read-only"}
 
@@ -235,7 +235,7 @@ def test_a_folder_that_vanishes_is_passed_over(tmp_path):
 
 
 def test_a_workspace_too_large_to_search_is_refused(tmp_path):
-    """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
+    """A search that ended early would leave files uncovered. The names of unchanged folders count, too."""
     make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
     visible = VisibleFiles((str(tmp_path),), (), lambda path, access: False, max_names=7)
     assert visible.find_protected() == []
@@ -245,7 +245,7 @@ def test_a_workspace_too_large_to_search_is_refused(tmp_path):
             visible.find_protected()
 
 
-def test_marks_tell_what_was_changed(tmp_path):
+def test_marks_show_the_changed_files(tmp_path):
     """Changed, made and removed; also if the time of the change was set back."""
     make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
     visible = visible_files_of(Workspace(tmp_path))

@@ -148,7 +148,7 @@ def test_a_provider_may_name_its_model(place, text, overrides, expected):
     ],
 )
 def test_the_key_of_one_provider_does_not_go_to_another(place, overrides, address, key):
-    """What a file says about its provider does not count for the one that the command line chooses."""
+    """The settings for the provider of a file do not count for a provider from the command line."""
     place.settings('provider = "anthropic:m"\nbase_url = "http://localhost:9"\nkey_from = "MY_KEY"\n', of="user")
     merged = place.load(overrides=overrides)
     assert (merged["base_url"], merged["key_from"]) == (address, key)

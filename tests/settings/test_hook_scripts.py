@@ -67,7 +67,7 @@ def find_scripts(project):
     ],
 )
 def test_every_word_that_is_a_file_of_the_project_counts(project, command, files):
-    """In substitutions and inner shells too; what is in `.toolkit` is covered anyway."""
+    """It may be in a substitution or an inner shell. Files in `.toolkit` are covered anyway."""
     hook(project, command)
     assert why_unresolved(command, project) is None
     assert find_scripts(project) == files
@@ -132,7 +132,7 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ("bun run lint", "there is no file `run`"),
     ],
 )
-def test_a_command_that_hides_what_it_runs_is_reported(project, command, why):
+def test_a_command_that_hides_its_scripts_is_reported(project, command, why):
     """It needs a list of scripts."""
     assert why in str(why_unresolved(command, project))
 
@@ -154,8 +154,8 @@ def test_a_file_of_the_project_is_recognized_by_any_path(project, tmp_path, monk
     assert find_scripts(project) == ["x.sh"]
 
 
-def test_a_list_names_what_is_run_and_leaves_data_out(project):
-    """What the command itself runs counts with or without it."""
+def test_a_list_names_the_scripts_of_a_command(project):
+    """Data files are left out. Scripts in the command itself count in any case."""
     hook(project, "jq . data.json", [])
     assert find_scripts(project) == []
     hook(project, "make check", ["tools/check.py"])
@@ -165,14 +165,14 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
 
 
 @pytest.mark.parametrize("command", ["5\nfiles = 5", "[]", '""', '[""]', "[5]", '"\'"', '["sh", "-c"]', '["env"]'])
-def test_a_command_that_makes_no_sense_names_nothing(project, command):
+def test_an_invalid_command_names_no_script(project, command):
     (project / ".toolkit/toolkit.toml").write_text(f"[[hooks]]\ncommand = {command}\n")
     assert find_scripts(project) == []
 
 
 @pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\nfiles = 5", "hooks = [5]", "{", "\xff"])
-def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
-    """The loader of hooks says what is wrong."""
+def test_an_invalid_hooks_file_names_no_script(project, text):
+    """The loader of hooks reports the problem."""
     (project / ".toolkit/toolkit.toml").write_bytes(text.encode("latin-1"))
     assert find_scripts(project) == []
 
@@ -194,7 +194,7 @@ def trust(tmp_path):
     ids=["edited", "removed", "executable", "a link"],
 )
 def test_a_script_that_changes_ends_the_trust(project, trust, change):
-    """Wherever in the project it is."""
+    """It may be anywhere in the project."""
     hook(project, "python tools/check.py")
     trust.trust(project)
     assert trust.is_trusted(project)
@@ -211,7 +211,7 @@ def test_a_script_that_appears_ends_the_trust(project, trust):
 
 
 def test_other_files_do_not_matter(project, trust):
-    """Only what hooks name is covered."""
+    """Only files that hooks name are covered."""
     hook(project, "python tools/check.py")
     trust.trust(project)
     (project / "x.sh").write_text("changed\n")
@@ -224,7 +224,7 @@ def test_the_message_about_trust_names_the_scripts_to_look_at(project, trust):
 
 
 def test_a_script_that_leads_out_of_the_project_cannot_be_trusted(project, tmp_path):
-    """Its content is not the project's."""
+    """Its content does not belong to the project."""
     (project / "tools/check.py").unlink()
     (project / "tools/check.py").symlink_to(tmp_path / "outside.sh")
     hook(project, "python tools/check.py")

@@ -99,14 +99,14 @@ def problems(**options) -> tuple[str, ...]:
 
 
 def test_there_are_no_hooks_without_files(tmp_path):
-    """Nothing is missing if nothing is there."""
+    """Missing files are not reported."""
     merged = load(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
     assert (merged["hooks"], merged.ignored, merged.files) == ((), (), ())
     assert read_hooks() == ()
 
 
-def test_a_file_says_what_code_says(user, project):
-    """Every key counts; what is left out has its default."""
+def test_a_hook_in_a_file_has_the_same_options_as_in_code(user, project):
+    """Every key counts, and a missing key has its default."""
     (hook,) = read_hooks(user=user, project=project)
     assert (hook.on, hook.tools, hook.command) == (("before",), ("bash", "fs_*"), "exit 0")
     assert (hook.timeout_seconds, hook.on_failure, hook.env) == (5, "allow", ("GITHUB_TOKEN",))
@@ -125,8 +125,8 @@ def test_the_users_file_is_in_the_users_configuration(tmp_path, monkeypatch):
 # Whose hooks run.
 
 
-def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, catalog):
-    """They are listed with the reason and the remedy, and the user's count."""
+def test_the_hooks_of_a_project_do_not_run_before_it_is_trusted(user, project, trust, catalog):
+    """They are listed with the reason and the remedy, and the hooks of the user count."""
     merged = load(project=project, user=user, trust=trust)
     file = project / ".toolkit/toolkit.toml"
     why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
@@ -140,7 +140,7 @@ def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, c
 
 @pytest.mark.parametrize("command", ['".toolkit/check.sh"', '[".toolkit/check.sh"]'])
 def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalog, command):
-    """After the user's, with what is relative taken from there."""
+    """They run after those of the user, and relative paths begin in the folder."""
     (project / ".toolkit/toolkit.toml").write_text(PROJECT.replace('".toolkit/check.sh"', command))
     trust.trust(project)
     hooks = read_hooks(project=project, user=user, trust=trust)
@@ -150,7 +150,7 @@ def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalo
 
 
 def test_a_project_that_changed_is_not_trusted(project, trust):
-    """After each change in its `.toolkit` folder, the user has to look again."""
+    """The user has to look again after each change in its `.toolkit` folder."""
     trust.trust(project)
     (project / ".toolkit/check.sh").write_text("#!/bin/sh\nexit 0\n")
     merged = load(project=project, trust=trust)
@@ -189,8 +189,8 @@ def test_a_project_that_changed_is_not_trusted(project, trust):
     ],
     ids=["script", "revoked", "trust file", "hooks and trusted again", "hooks gone", "hooks now a folder"],
 )
-def test_trust_is_asked_again_before_each_run(project, trust, catalog, change, problem):
-    """What was loaded does not run any more; as a failing hook it blocks."""
+def test_trust_is_checked_again_before_each_run(project, trust, catalog, change, problem):
+    """A loaded hook does not run any more, and blocks like a failing hook."""
     trust.trust(project)
     dispatcher = Dispatcher(catalog, hooks=[ShellHooks(read_hooks(project=project, trust=trust))])
     change(project, trust)
@@ -199,8 +199,8 @@ def test_trust_is_asked_again_before_each_run(project, trust, catalog, change, p
     assert problem in result.error.message
 
 
-def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
-    """And says so where the hooks are listed."""
+def test_an_unreadable_trust_file_trusts_no_folder(project, trust):
+    """The list of hooks says so."""
     trust.path.parent.mkdir()
     trust.path.write_text("{")
     assert "so it trusts nothing" in load(project=project, trust=trust).ignored[0].why
@@ -298,7 +298,7 @@ def make_link(path, target):
     ids=["junk", "huge", "deep", "dangling", "folder", "fifo", "loop"],
 )
 def test_a_file_that_cannot_be_used_is_an_error(user, make, problem):
-    """Its settings are missing, and that must not go unnoticed; nothing hangs."""
+    """Its settings are missing, and the user has to notice that. The reader does not hang."""
     make(user)
     assert problem in problems(user=user)[0]
 
@@ -317,7 +317,7 @@ def test_a_file_that_cannot_be_used_is_an_error(user, make, problem):
     ids=["junk", "dangling", "loop", "folder", "fifo", "linked folder", "no folder"],
 )
 def test_a_file_of_a_project_that_cannot_be_used_is_an_error(project, make, problem):
-    """What it forbids would be missing."""
+    """Its deny rules would be missing."""
     make(project / ".toolkit/toolkit.toml")
     assert problem in problems(project=project)[0]
 
@@ -336,7 +336,7 @@ def test_a_settings_error_can_be_pickled():
 @pytest.mark.parametrize(
     ("command", "is_told"), [("./check.sh", True), ("scripts/x", True), (".toolkit/check.sh", False)]
 )
-def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
+def test_a_script_of_a_project_lies_in_the_trusted_folder(project, command, is_told):
     """A tool could write a script elsewhere after the user has trusted the folder."""
     (project / ".toolkit/toolkit.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
     if not is_told:
@@ -355,7 +355,7 @@ def hook_of(project, lines):
 
 
 @pytest.mark.parametrize("command", ["sh tools/check.sh", "true; sh tools/check.sh"])
-def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, trust, catalog, command):
+def test_a_script_that_was_edited_after_the_trust_does_not_run(project, trust, catalog, command):
     """The call is blocked with the reason, until the user looks at the script and trusts it."""
     script = project / "tools/check.sh"
     script.parent.mkdir()
@@ -391,8 +391,8 @@ def test_a_hook_that_trust_cannot_cover_is_a_mistake(project, lines, problem):
     assert problem in problems(project=project)[0]
 
 
-def test_a_list_says_what_a_command_runs(project, trust, catalog):
-    """It is covered like the rest; an empty one says that nothing of the project is run."""
+def test_a_list_names_the_files_that_a_command_runs(project, trust, catalog):
+    """They are covered like the rest. An empty list says that no file of the project is run."""
     (project / "rules.txt").write_text("a\n")
     hook_of(project, 'command = "cd . && true"\nfiles = ["rules.txt"]')
     trust.trust(project)
@@ -406,7 +406,7 @@ def test_a_list_says_what_a_command_runs(project, trust, catalog):
 
 
 def test_a_users_hook_has_no_list_of_files(user):
-    """It is the user's own, and runs with any content."""
+    """It may have any content, because it belongs to the user."""
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\n')
     assert len(read_hooks(user=user)) == 1
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\nfiles = []\n')

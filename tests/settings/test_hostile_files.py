@@ -25,7 +25,7 @@ def refuse(place, text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_reading_ends_after_twenty_mistakes_and_says_so(place):
+def test_reading_ends_after_twenty_mistakes_with_a_note(place):
     """A thousand unknown keys cost no more than twenty."""
     problems = refuse(place, "".join(f"unknown{number} = 1\n" for number in range(1000)))
     assert len(problems) == 21
@@ -149,7 +149,7 @@ def write_servers(place, servers: object):
 
 
 def test_a_file_of_servers_reports_twenty_mistakes(place):
-    """And how many more there are."""
+    """The last line has the number of the others."""
     path = write_servers(place, {f"s{number}": {"command": 5} for number in range(100)})
     problems = read_server_file(path, {}).problems
     assert (len(problems), problems[-1]) == (21, ".mcp.json: there are 80 more mistakes")

@@ -85,8 +85,8 @@ def test_a_protected_name_covers_the_content_of_its_folder(place, tools, monkeyp
         ("ask", "git push", "git status", "ok"),
     ],
 )
-def test_a_command_is_denied_or_asked_about_with_any_words_after_it(place, tools, key, entry, command, kind):
-    """`git push` is about `git push origin main` too."""
+def test_a_command_is_denied_or_asked_about_with_any_further_words(place, tools, key, entry, command, kind):
+    """`git push` is about `git push origin main`, too."""
     pytest.importorskip("tree_sitter_bash")
     place.settings(as_toml({"rules.allow": ["run"], f"commands.{key}": [entry]}), of="user")
     settings = place.load()
@@ -95,7 +95,7 @@ def test_a_command_is_denied_or_asked_about_with_any_words_after_it(place, tools
         assert dispatcher.call_sync("run", {"command": command}).kind == kind
 
 
-def test_a_command_is_allowed_exactly_as_it_is_written(place, tools):
+def test_a_command_is_allowed_only_in_its_exact_words(place, tools):
     """An allowed command with further words is another command."""
     pytest.importorskip("tree_sitter_bash")
     place.settings(as_toml({"commands.allow": ["npm test", "git:*"]}), of="user")

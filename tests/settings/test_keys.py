@@ -19,8 +19,8 @@ WORDS = {
 }
 
 
-def test_the_page_says_what_tightens_for_each_key():
-    """What "only what tightens" means is decided per key, and the table in the docs says it."""
+def test_the_page_says_how_a_project_may_tighten_each_key():
+    """The table in the docs has the rule of each key."""
     rows = re.findall(r"^\| `([a-z_.]+)` \| .+ \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert [name for name, _ in rows] == list(KEYS)
     for name, effect in rows:

@@ -27,7 +27,7 @@ from toolkit.settings.keys import KEYS, is_stricter_mode
 from toolkit.settings.trust import why_not_trusted
 
 
-def test_the_defaults_count_if_there_are_no_files(place):
+def test_the_defaults_count_without_files(place):
     """A setting says that it is a default."""
     merged = place.load()
     assert merged["mode"] == "default"
@@ -185,7 +185,7 @@ def test_a_name_that_is_not_a_setting_is_a_key_error_with_the_nearest_one(place)
 
 
 def test_an_untrusted_project_says_why_its_settings_do_not_count(place):
-    """What loosens is listed with its place, the value so far and the remedy; what tightens counts."""
+    """A looser setting is listed with its place, the current value and the remedy. A stricter setting counts."""
     project = place.settings(
         'mode = "auto"\nmodel = "theirs"\n[limits]\nmax_turns = 60\ntimeout_seconds = 5\n[commands]\nallow = ["x"]\ndeny = ["y"]\n'
     )

@@ -53,7 +53,7 @@ def test_the_digest_is_about_the_content_that_was_read(project, change):
     assert digest != ProjectFiles(project).digest
 
 
-def test_a_file_that_appears_after_it_was_missing_stays_missing(project):
+def test_a_file_that_appears_after_the_first_look_stays_missing(project):
     """The digest is that of the project without the file."""
     (project / ".toolkit/toolkit.toml").unlink()
     before = ProjectFiles(project).digest
@@ -142,7 +142,7 @@ def test_an_oversized_or_special_file_is_refused_at_once(tmp_path, make, why):
         read_regular_file(tmp_path / "file", 100)
 
 
-def test_a_file_that_grows_while_it_is_read_is_cut_off(tmp_path):
+def test_a_file_that_grows_during_a_read_is_cut_off(tmp_path):
     """The reader asks for a number of bytes, not for the end of the file."""
     path, is_over = tmp_path / "file", threading.Event()
     path.touch()
@@ -173,7 +173,7 @@ def test_a_pipe_in_the_folder_is_an_error_and_does_not_block(project, name):
 
 
 def test_an_unknown_project_is_not_read_whole(project, monkeypatch):
-    """Only its settings are; nothing else of it can count."""
+    """Only its settings are read, because no other file of it can count."""
     for number in range(3000):
         (project / ".toolkit/bin" / str(number)).touch()
     files = ProjectFiles(project)

@@ -96,8 +96,8 @@ def paths_of(value, path=()):
 
 
 @given(LINES)
-def test_a_key_stands_where_the_document_is_first_valid_with_it(lines):
-    """The line of a key is the one with which a shorter document comes to have it."""
+def test_a_key_is_on_the_first_line_with_which_the_document_has_it(lines):
+    """Shorter documents do not have the key."""
     valid = []  # the statements that can stand one after the other
     for line in lines:
         try:
@@ -121,7 +121,7 @@ def test_a_key_stands_where_the_document_is_first_valid_with_it(lines):
     assert key_lines.keys() <= before
 
 
-def test_a_toml_file_knows_the_line_of_a_setting(tmp_path):
+def test_a_toml_file_has_the_line_of_a_setting(tmp_path):
     """An inline setting has the line of its table."""
     path = tmp_path / "a.toml"
     path.write_text("\ufeffa = 1\r\n[b]\r\nc = { d = 2 }\r\n", encoding="utf-8", newline="")

@@ -26,7 +26,7 @@ def test_no_folder_is_trusted_at_first(trust, project):
 
 
 def test_a_folder_is_trusted_until_it_is_revoked(trust, project):
-    """Also by another object on the same file; what else is in the project does not matter."""
+    """Another object on the same file sees the trust. Other files of the project do not matter."""
     trust.trust(project)
     (project / "README.md").write_text("changed")
     assert trust.is_trusted(project)
@@ -116,8 +116,8 @@ def test_any_change_asks_again(trust, project, change):
     assert not trust.is_trusted(project)
 
 
-def test_a_change_can_be_trusted_or_taken_back(trust, project):
-    """The content counts, not the time."""
+def test_a_changed_folder_can_be_trusted_again_or_changed_back(trust, project):
+    """The content counts, and not the time."""
     trust.trust(project)
     change_content(project / ".toolkit")
     trust.trust(project)
@@ -126,7 +126,7 @@ def test_a_change_can_be_trusted_or_taken_back(trust, project):
     assert trust.state(project) == "changed"
 
 
-def test_a_folder_without_content_is_trusted_until_it_has_some(trust, tmp_path):
+def test_a_folder_without_content_is_trusted_until_it_gets_content(trust, tmp_path):
     trust.trust(tmp_path)
     assert trust.is_trusted(tmp_path)
     (tmp_path / ".toolkit").mkdir()
@@ -134,7 +134,7 @@ def test_a_folder_without_content_is_trusted_until_it_has_some(trust, tmp_path):
     assert trust.state(tmp_path) == "changed"
 
 
-def test_content_that_changed_since_it_was_shown_is_not_trusted(trust, project):
+def test_content_that_changed_after_it_was_shown_is_not_trusted(trust, project):
     digest = ProjectFiles(project).digest
     trust.trust(project, digest=digest)
     change_content(project / ".toolkit")
@@ -238,7 +238,7 @@ def plant_tree(tree: Any, path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(first=st.dictionaries(_NAMES, _TREES, max_size=3), second=st.dictionaries(_NAMES, _TREES, max_size=3))
-def test_two_folders_have_the_same_digest_if_and_only_if_they_are_equal(tmp_path_factory, first, second):
+def test_two_folders_have_the_same_digest_if_and_only_if_they_have_the_same_content(tmp_path_factory, first, second):
     folders = [tmp_path_factory.mktemp("tree") for _ in range(2)]
     for folder, tree in zip(folders, (first, second), strict=True):
         plant_tree(tree, folder / ".toolkit")

@@ -43,7 +43,7 @@ def test_the_file_is_the_users_alone(trust, project):
     ],
 )
 @pytest.mark.parametrize("change", [Trust.trust, Trust.revoke])
-def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, content, change):
+def test_a_corrupt_file_trusts_no_folder_and_is_not_overwritten(trust, project, content, change):
     """The user has to look at the file."""
     trust.path.parent.mkdir(parents=True)
     trust.path.write_bytes(content)
@@ -56,8 +56,8 @@ def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, co
     assert trust.path.read_bytes() == content
 
 
-def test_a_file_that_others_may_write_trusts_nothing(trust, project):
-    """They could trust what they like."""
+def test_a_file_that_others_may_write_trusts_no_folder(trust, project):
+    """They could trust any folder."""
     trust.trust(project)
     trust.path.chmod(0o666)
     assert trust.state(project) == "unknown"
@@ -74,8 +74,8 @@ def test_a_trust_file_that_is_a_folder_or_cannot_be_written_is_an_error(tmp_path
         Trust(tmp_path / "file/trust.json").trust(project)
 
 
-def test_many_writers_lose_nothing(trust, tmp_path):
-    """Processes that trust different folders at the same time."""
+def test_many_writers_lose_no_entry(trust, tmp_path):
+    """Several processes trust different folders at the same time."""
     code = (
         "import sys; from pathlib import Path; from toolkit.settings.trust import Trust\n"
         "for number in range(10):\n"
@@ -90,7 +90,7 @@ def test_many_writers_lose_nothing(trust, tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_file(trust, project, tmp_path):
-    """It is put in place at once, or not at all."""
+    """The new file is put in place at once, or not at all."""
     trust.trust(project)
     before = trust.path.read_bytes()
 
@@ -123,16 +123,16 @@ def test_a_link_to_the_file_stays_a_link(trust, project, tmp_path):
     ("configured", "expected"),
     [("/somewhere", "/somewhere/toolkit"), ("relative", "HOME/.config/toolkit"), ("", "HOME/.config/toolkit")],
 )
-def test_the_users_configuration_is_where_it_usually_is(monkeypatch, configured, expected):
-    """A relative folder would be the project's, and is ignored."""
+def test_the_configuration_of_the_user_is_in_the_usual_place(monkeypatch, configured, expected):
+    """A relative folder would belong to the project, and is ignored."""
     monkeypatch.setenv("XDG_CONFIG_HOME", configured)
     assert str(configuration_folder()) == expected.replace("HOME", str(Path.home()))
     assert Trust().path == configuration_folder() / "trust.json"
 
 
 @pytest.mark.parametrize("home", [".", "home/ada", " ", "~"])
-def test_a_home_folder_without_a_whole_path_is_not_a_place_for_the_users_files(monkeypatch, tmp_path, home):
-    """It would lie in the project, whose files would then count as the user's own."""
+def test_a_relative_home_folder_is_not_a_place_for_the_files_of_the_user(monkeypatch, tmp_path, home):
+    """It would lie in the project, whose files would then count as those of the user."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("HOME", home)
     monkeypatch.chdir(tmp_path)
@@ -146,7 +146,7 @@ def test_a_home_folder_without_a_whole_path_is_not_a_place_for_the_users_files(m
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o722], ids=oct)
-def test_a_file_in_a_folder_where_others_can_write_trusts_nothing(trust, project, mode):
+def test_a_file_in_a_folder_where_others_can_write_trusts_no_folder(trust, project, mode):
     """Others could put another file in its place."""
     trust.trust(project)
     trust.path.parent.chmod(mode)
@@ -170,14 +170,14 @@ def test_no_trust_file_is_written_into_a_folder_where_others_can_write(tmp_path,
 
 @pytest.mark.parametrize(("mode", "state"), [(0o777, "unknown"), (0o1777, "trusted"), (0o755, "trusted")])
 def test_a_folder_further_up_counts_unless_it_is_sticky(trust, project, mode, state):
-    """In a sticky folder others cannot move away what belongs to the user."""
+    """Others cannot move the files of the user out of a sticky folder."""
     trust.trust(project)
     trust.path.parent.parent.chmod(mode)
     assert trust.state(project) == state
 
 
 def test_each_folder_on_the_way_of_a_link_counts(tmp_path, project):
-    """Where the link is, and where it leads."""
+    """It may be the folder of the link, or that of its target."""
     for name in ("own", "shared"):
         (tmp_path / name).mkdir()
     own_trust = Trust(tmp_path / "own/trust.json")
@@ -194,8 +194,8 @@ def test_each_folder_on_the_way_of_a_link_counts(tmp_path, project):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("up", [0, 1])
-def test_a_folder_of_another_user_trusts_nothing(trust, project, up):
-    """Its owner can do what they like in it."""
+def test_a_trust_file_in_a_folder_of_another_user_trusts_no_folder(trust, project, up):
+    """The owner of the folder can replace the file."""
     trust.trust(project)
     folder = trust.path.parents[up]
     os.chown(folder, 12345, -1)
@@ -210,7 +210,7 @@ def test_a_link_in_a_circle_is_an_error(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
-def test_a_link_on_the_way_that_others_could_replace_trusts_nothing(tmp_path, project):
+def test_a_link_that_others_could_replace_trusts_no_folder(tmp_path, project):
     """It may stand for a folder, and another link may lead to it."""
     (tmp_path / "own").mkdir(mode=0o700)
     Trust(tmp_path / "own/trust.json").trust(project)
@@ -227,7 +227,7 @@ def test_a_link_on_the_way_that_others_could_replace_trusts_nothing(tmp_path, pr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
-def test_links_in_a_circle_trust_nothing(tmp_path, project):
+def test_links_in_a_circle_trust_no_folder(tmp_path, project):
     """There is no file at their end."""
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")

@@ -80,7 +80,7 @@ def test_a_script_that_is_swapped_after_the_check_is_not_run(place, command, out
 
 @pytest.mark.parametrize("name", [".toolkit/later.sh", "later.sh", "./tools/later.sh"])
 def test_a_script_that_appears_after_the_check_is_not_run(place, name):
-    """Its path is that of the copy, also if there was no file."""
+    """Its path is that of the copy, which does not exist then."""
     _, argv = prepare(place, f"sh {name}")
     (place / "project" / name).write_text("echo swapped\n")
     result = subprocess.run(argv, cwd=place / "project", capture_output=True, text=True, check=False)
@@ -94,14 +94,14 @@ def test_a_path_that_cannot_be_replaced_is_refused(place, command):
         prepare(place, command)
 
 
-def test_other_words_stay_as_they_are(place):
+def test_other_words_are_not_changed(place):
     """Text that only looks like the path of a script is not changed."""
     _, argv = prepare(place, "sh tools/check.sh x/tools/check.sh tools/check.sh.bak a.tools/check.sh")
     assert argv[2].split()[2:] == ["x/tools/check.sh", "tools/check.sh.bak", "a.tools/check.sh"]
 
 
-def test_the_copies_are_the_users_alone_and_do_not_stay(place):
-    """They are written once, again after a program has cleaned them away, and are removed with the object."""
+def test_the_copies_belong_to_the_user_and_do_not_stay(place):
+    """They are written once, and again after a program has removed them. They go with the object."""
     scripts, argv = prepare(place, ".toolkit/check.sh")
     copy = Path(argv[2])
     folder = copy.parent.parent

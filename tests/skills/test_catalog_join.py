@@ -38,8 +38,8 @@ def facts(desk: Desk, front: str) -> tuple[bool, bool]:
         ("[cut, burn]", False, True),
     ],
 )
-def test_a_skill_is_what_its_tools_are(desk, tools, read_only, destructive):
-    """Read-only if all are, destructive if one is."""
+def test_a_skill_has_the_facts_of_its_tools(desk, tools, read_only, destructive):
+    """It is read-only if all are, and destructive if one is."""
     assert facts(desk, f"tools: {tools}") == (read_only, destructive)
 
 
@@ -54,7 +54,7 @@ def test_a_skill_is_what_its_tools_are(desk, tools, read_only, destructive):
     ],
 )
 def test_a_file_may_be_stricter(desk, front, read_only, destructive):
-    """What it says more strictly than its tools counts."""
+    """Its stricter facts count."""
     assert facts(desk, front) == (read_only, destructive)
 
 
@@ -66,7 +66,7 @@ def test_a_file_may_be_stricter(desk, front, read_only, destructive):
     ],
 )  # fmt: skip
 def test_a_file_cannot_claim_to_be_harmless(desk, front, problem):
-    """It is left out, and the line that claims it is named."""
+    """It is left out, and the problem names the line."""
     desk.write("it.md", front)
     assert (desk.names, desk.problems) == ([], [problem])
 
@@ -98,7 +98,7 @@ def test_no_file_makes_its_skill_look_less_dangerous_than_its_tools(tools, state
 
 
 def test_an_unknown_tool_is_a_mistake(desk):
-    """With its line, and the name that was probably meant."""
+    """The problem has its line and a similar name."""
     desk.write("it.md", "tools:\n  - look\n  - crut\n  - telescope")
     assert desk.problems == [
         "it.md:5: there is no tool `crut`; did you mean `cut`?",
@@ -107,8 +107,8 @@ def test_an_unknown_tool_is_a_mistake(desk):
     assert desk.names == []
 
 
-def test_a_skill_comes_with_its_tools_and_goes_with_them(desk):
-    """Tools may come later, from a server say."""
+def test_a_skill_comes_and_goes_with_its_tools(desk):
+    """The tools of a server may come later."""
     desk.write("it.md", "tools: [saw]")
     assert desk.names == []
     desk.shed.catalog.add(Tool.from_schema("saw", "Saws.", {}, lambda arguments: "sawn"))
@@ -117,7 +117,7 @@ def test_a_skill_comes_with_its_tools_and_goes_with_them(desk):
     assert (desk.names, len(desk.problems)) == ([], 1)
 
 
-def test_a_skill_follows_what_becomes_of_its_tools(desk):
+def test_a_skill_follows_changes_of_its_tools(desk):
     """A tool that is replaced by a dangerous one makes the skill dangerous."""
     desk.write("it.md", "tools: [look]")
     assert desk.skills["it"].facts.read_only
@@ -131,7 +131,7 @@ def test_a_tool_can_be_listed_by_its_alias(desk):
 
 
 def test_skills_stand_after_the_tools_in_the_order_of_their_files(desk):
-    """Where a provider's cache wants what comes and goes."""
+    """They come and go, so they stand at the end for the cache of the provider."""
     desk.write("b.md")
     desk.write("a.md", "name: z")
     assert desk.skills.names() == ["look", "cut", "burn", "fetch", "z", "b"]
@@ -149,7 +149,7 @@ def test_skills_stand_after_the_tools_in_the_order_of_their_files(desk):
     ],
 )
 def test_a_skill_cannot_take_the_name_of_a_tool(desk, front, problem):
-    """By no name of it, nor by what it is called where dots are forbidden; the tool stays what it is."""
+    """An alias, and the form of a name without dots, count as well. The tool does not change."""
     desk.shed.catalog.alias("see", "look")
     desk.shed.catalog.add(desk.shed.catalog["cut"].renamed("a.b"))
     desk.write("it.md", front)
@@ -183,7 +183,7 @@ def test_an_alias_finds_the_skill(desk):
     assert desk.skills["thing"].name == "it"
 
 
-def test_a_skill_may_use_another_if_it_may_use_its_tools(desk):
+def test_a_skill_may_use_another_skill_only_with_all_tools_of_that_skill(desk):
     """A skill cannot give another skill tools that it may not use itself."""
     desk.write("inner.md", "tools: [look, cut]\naliases: [core]")
     desk.write("outer.md", "tools:\n  - look\n  - core")
@@ -194,8 +194,8 @@ def test_a_skill_may_use_another_if_it_may_use_its_tools(desk):
 
 
 @pytest.mark.parametrize(("stated", "destructive"), [("read_only: false", False), ("destructive: true", True)])
-def test_a_skill_is_no_more_harmless_than_the_skills_it_lists(desk, stated, destructive):
-    """What their files state counts too, and a skill cannot claim otherwise."""
+def test_a_skill_is_no_more_harmless_than_its_inner_skills(desk, stated, destructive):
+    """The facts in their files count, and a skill cannot claim otherwise."""
     desk.write("inner.md", f"{stated}\ntools: [look]")
     desk.write("outer.md", "tools: [look, inner]")
     desk.write("claim.md", "read_only: true\ntools: [look, inner]")
@@ -205,8 +205,8 @@ def test_a_skill_is_no_more_harmless_than_the_skills_it_lists(desk, stated, dest
     assert problem.startswith("claim.md:3: `inner` is not read-only, and a skill is what its tools are")
 
 
-def test_tools_are_compared_not_their_names(desk):
-    """One lists an alias, the other the name."""
+def test_tools_are_compared_by_identity_and_not_by_name(desk):
+    """One skill lists an alias, and the other lists the name."""
     desk.shed.catalog.alias("see", "look")
     desk.write("inner.md", "tools: [see]")
     desk.write("outer.md", "tools: [look, inner]")
@@ -221,8 +221,8 @@ def test_skills_may_use_each_other_in_a_circle(desk):
     assert desk.skills["a"].facts.read_only
 
 
-def test_a_skill_that_is_left_out_takes_those_along_that_need_it(desk):
-    """All of them, however far away."""
+def test_a_skill_that_is_left_out_removes_every_skill_that_needs_it(desk):
+    """The chain may have any length."""
     desk.write("a.md", "tools: [b, c, gone]")
     desk.write("b.md", "tools: [c, gone]")
     desk.write("c.md", "tools: [gone]")
@@ -234,7 +234,7 @@ def test_a_skill_that_is_left_out_takes_those_along_that_need_it(desk):
 
 
 def test_tools_that_did_not_change_stay_the_same_objects(desk):
-    """So that listeners are told only of what changed."""
+    """So listeners hear only of real changes."""
     desk.write("a.md")
     desk.write("b.md", "tools: [look]")
     before, changes = (desk.skills["a"], desk.skills["b"]), []

@@ -35,8 +35,8 @@ def mistake(text: str) -> tuple[int | None, str]:
     return caught.value.line, str(caught.value)
 
 
-def test_the_body_is_what_comes_after_the_second_line_of_dashes():
-    """A third one belongs to it."""
+def test_the_body_begins_after_the_second_line_of_dashes():
+    """A third such line belongs to it."""
     assert split_front_matter("---\na: b\n--- \nfirst\n---\nlast\n") == ({"a": Node("b", 2)}, "first\n---\nlast\n")
 
 
@@ -52,8 +52,8 @@ def test_the_body_is_what_comes_after_the_second_line_of_dashes():
         ("<<", "<<"), ("=", "="), (r'"\ud83c\udf75"', "🍵"), (r'"\U0001F375 \t"', "🍵 \t"),
     ],
 )  # fmt: skip
-def test_a_value_means_what_it_looks_like(text, value):
-    """Numbers and three words are what JSON says; a text that YAML reads in another way is a text here."""
+def test_a_value_has_the_type_of_its_form(text, value):
+    """Numbers and three words are those of JSON. Other special words of YAML are texts."""
     decoded = matter(f"a: {text}")["a"]
     assert (decoded, type(decoded)) == (value, type(value))
 
@@ -68,7 +68,6 @@ def test_every_value_has_the_line_of_its_key():
 
 @pytest.mark.parametrize("text", ["", "# only a comment", "\n\n", "null"])
 def test_front_matter_may_be_empty(text):
-    """Then there is nothing in it."""
     assert matter(text) == {}
 
 
@@ -128,6 +127,6 @@ def test_front_matter_in_json_is_read_as_json(value):
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text):
-    """With any content of a file, the only error is one that says where."""
+    """For any content of a file, the only error has its place."""
     parsed = read(f"---\n{text}\n---\nbody")
     assert isinstance(parsed, dict) or parsed.line is not None

@@ -64,7 +64,7 @@ def test_a_problem_is_safe_to_print(tmp_path):
 @pytest.mark.parametrize(
     "look", [lambda skills: skills.table, lambda skills: skills.refresh()], ids=["look", "refresh"]
 )
-def test_a_file_that_changes_is_picked_up(tmp_path, look):
+def test_a_file_that_changes_is_read_again(tmp_path, look):
     """Each reader of the catalog sees the change. Two quick edits of the same length count as two."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     for text in ("one.", "two.", "six."):
@@ -80,23 +80,23 @@ def test_a_removed_file_removes_the_tool(desk):
     assert ("a" in desk.skills, "b" in desk.skills, desk.problems) == (False, False, [])
 
 
-def test_a_file_that_was_mended_counts(desk):
-    """Nothing is told of it any more."""
+def test_a_corrected_file_counts(desk):
+    """It has no problems any more."""
     desk.write("a.md", "colour: red")
     desk.write("a.md", "")
     assert (desk.names, desk.problems) == (["a"], [])
 
 
-def test_a_folder_may_come_later(tmp_path):
-    """Until then it is a problem, in case it was misspelt."""
+def test_a_folder_may_be_created_later(tmp_path):
+    """Until then it is a problem, because its name may be misspelt."""
     skills = Skills(Catalog(), tmp_path / "skils", check_seconds=0)
     assert str(skills.problems[0]) == f"{tmp_path}/skils: there is no such folder; make it, or correct the path"
     write_skill(tmp_path / "skils" / "a.md")
     assert (skills.names(), skills.problems) == (["a"], ())
 
 
-def test_files_are_looked_at_no_more_often_than_asked(tmp_path):
-    """Looking at a catalog is cheap."""
+def test_files_are_checked_no_more_often_than_the_option_says(tmp_path):
+    """So reading a catalog is cheap."""
     clock = Clock()
     desk = Desk(tmp_path / "skills", clock=clock, check_seconds=5)
     write_skill(desk.folder / "a.md")
@@ -106,8 +106,8 @@ def test_files_are_looked_at_no_more_often_than_asked(tmp_path):
     assert desk.names == ["a"]
 
 
-def test_a_dispatcher_follows(tmp_path):
-    """It forgets what it had worked out; what is gone is not found."""
+def test_a_dispatcher_follows_changes(tmp_path):
+    """It forgets its cached plans, and a removed skill is not found."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     path = desk.write("a.md", text="One {input}.")
     dispatcher = desk.dispatcher()
@@ -143,8 +143,8 @@ def test_a_view_of_skills_follows_the_files(tmp_path):
     assert harmless.names() == ["look", "fetch", "a"]
 
 
-def test_a_listener_may_look_again(tmp_path):
-    """It is told in the middle of a look, and must not start another, nor wait for itself."""
+def test_a_listener_may_refresh_the_skills(tmp_path):
+    """It is called during a look, and must not start another or wait for itself."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     names = []
 
@@ -159,7 +159,7 @@ def test_a_listener_may_look_again(tmp_path):
 
 
 def test_several_threads_may_look_at_once(tmp_path):
-    """Each sees whole skills, old or new."""
+    """Each sees complete skills, old or new."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     texts = ["a" * 1000, "b" * 1000]
     desk.write("a.md", text=texts[0])
@@ -195,8 +195,8 @@ def test_each_mistake_is_logged_once(tmp_path, caplog):
     ]
 
 
-def test_finishing_raises_what_is_wrong(desk):
-    """For the end of a start-up that wants everything to be right."""
+def test_finishing_raises_the_problems(desk):
+    """A program calls it at the end of a start-up without faults."""
     desk.write("a.md")
     desk.skills.finish()
     desk.write("b.md", "colour: red")
@@ -250,8 +250,8 @@ def test_skills_can_be_put_on_skills(desk, tmp_path):
     assert not more["outer"].facts.read_only
 
 
-def test_a_missing_extra_says_how_to_install_it(tmp_path):
-    """In a program that has no PyYAML."""
+def test_the_error_for_a_missing_extra_has_the_command_to_install_it(tmp_path):
+    """The program has no PyYAML."""
     code = """
 import sys
 sys.modules["yaml"] = None
@@ -268,6 +268,6 @@ except Exception as error:
 
 
 def test_importing_skills_loads_no_yaml():
-    """It is loaded when the first folder is read."""
+    """PyYAML is loaded for the first folder."""
     code = "import sys, toolkit.skills; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0

@@ -57,7 +57,7 @@ def test_a_file_without_arguments_takes_one_text():
 
 
 def test_arguments_have_types_defaults_and_choices():
-    """In the order of the file; a plain name is short for a required text."""
+    """They have the order of the file. A plain name is short for a required text."""
     skill, problems = read(
         front(
             "arguments:\n"
@@ -87,7 +87,7 @@ def test_a_skill_with_an_empty_list_of_arguments_takes_none():
 
 @pytest.mark.parametrize("tools", ["[look, cut]", "look, cut", "\n  - look\n  - cut", "[look, cut, look]"])
 def test_tools_are_a_list_of_names(tools):
-    """Each once, in order; commas do as well."""
+    """Each is listed once, in order. Commas may separate them."""
     skill, _ = read(front(f"tools: {tools}"))
     assert skill.tools == ("look", "cut")
 
@@ -104,7 +104,7 @@ def test_the_default_name_of_a_skill_is_that_of_its_file_or_folder(path, name):
 
 
 def test_a_folder_is_kept_with_its_skill():
-    """What belongs to it lies there."""
+    """Its other files lie there."""
     assert read(front(""), name="skills/tidy/SKILL.md")[0].folder == Path("skills/tidy")
 
 
@@ -235,8 +235,8 @@ def test_any_front_matter_is_a_skill_or_a_list_of_mistakes(value):
         ('""', ()),
     ],
 )
-def test_allowed_tools_are_the_tools_it_may_call(written, tools):
-    """A `SKILL.md` with `allowed-tools` is read."""
+def test_allowed_tools_are_the_tools_of_a_skill(written, tools):
+    """The key is `allowed-tools` in a `SKILL.md`."""
     skill, problems = read_skill(
         Path("audit/SKILL.md"), f"---\ndescription: Look.\nallowed-tools: {written}\n---\nLook.".encode()
     )

@@ -27,7 +27,7 @@ YES, NO = Decision.approve(by="ada"), Decision.deny("not today", by="ada")
 
 
 async def test_a_skill_runs_its_prompt_as_a_sub_run(desk):
-    """With a conversation of its own; the answer is the result of the call."""
+    """It has its own conversation, and the answer is the result of the call."""
     desk.write("review.md", "tools: [look]", "Review {input}.")
     agent = desk.agent([[call("review", input="oak")], [call("look", what="oak")], "A fine oak.", "It is fine."])
     run = await agent.run("go")
@@ -44,8 +44,8 @@ async def test_a_skill_follows_the_system_prompt_of_the_agent(desk):
     assert [request.system for request in agent.asked] == ["Never push."] * 3
 
 
-async def test_a_skill_is_offered_the_tools_it_lists_and_no_others(desk):
-    """Deferred ones too, by their own names; a call of another is not found."""
+async def test_a_skill_is_offered_only_its_listed_tools(desk):
+    """Deferred tools are included, under their own names. A call of another tool is not found."""
     desk.shed.catalog.alias("see", "look")
     desk.write("other.md", "tools: [look]")
     desk.write("review.md", "tools: [see, other]\ndefer: false")
@@ -69,7 +69,7 @@ async def test_a_skill_without_tools_can_only_answer(desk):
 
 
 async def test_a_skill_is_found_by_a_search_and_then_called(desk):
-    """It is deferred; the agent brings the search."""
+    """It is deferred, and the agent has the search."""
     desk.write("tidy.md", "search_hint: housekeeping", description="Put things in order.")
     agent = desk.agent([[call("tool_search", query="housekeeping")], [call("tidy", input="desk")], "Tidied.", "Done."])
     run = await agent.run("go")
@@ -93,8 +93,8 @@ async def test_a_skill_that_is_written_while_the_agent_works_is_there_in_the_nex
     assert (agent.asked[1].tools[-1], results_of(run)[-1].text) == ("new", "Inner.")
 
 
-async def test_a_skill_in_plan_mode_reads_only(desk):
-    """One that only reads runs, and keeps to it; one that may write is refused, and not offered."""
+async def test_a_skill_in_plan_mode_is_read_only(desk):
+    """A read-only skill runs, and cannot write. Another one is refused, and is not offered."""
     desk.write("a.md", "tools: [look]\ndefer: false")
     desk.write("b.md", "tools: [look, cut]\ndefer: false")
     script = [[call("a", input=""), call("b", input="")], [call("look", what="oak")], "Seen.", "The plan."]
@@ -189,7 +189,7 @@ async def test_a_skill_that_was_edited_does_not_go_on_after_its_pause(desk, way)
         await dispatcher.resume(paused.requests[0].id, YES, session=paused.session)
 
 
-async def test_a_skill_that_is_gone_does_not_go_on_after_its_pause(desk):
+async def test_a_skill_that_was_removed_does_not_continue_after_its_pause(desk):
     """Its file was removed, or is no longer trusted. Its request cannot be approved later either."""
     path = desk.write("review.md", "tools: [fetch]")
     dispatcher = desk.dispatcher()
@@ -228,8 +228,8 @@ async def test_skills_are_not_nested_without_end(desk):
     assert "nested deeper than 2" in agent.asked[depth + 1].messages[-1].results[0].text
 
 
-async def test_a_skill_inside_a_skill_may_call_what_both_list(desk):
-    """That is why the outer one lists it, too."""
+async def test_a_skill_inside_a_skill_may_call_tools_that_both_list(desk):
+    """That is why the outer skill lists them, too."""
     desk.write("inner.md", "tools: [look]", "Inner.")
     desk.write("outer.md", "tools: [inner, look]", "Outer.")
     script = [
@@ -323,8 +323,8 @@ async def test_events_inside_a_skill_are_events_of_its_sub_run(desk):
     assert isinstance(events[-1], Done)
 
 
-async def test_two_skills_that_only_read_run_side_by_side(desk):
-    """They are safe for company, as their tools are."""
+async def test_two_read_only_skills_run_side_by_side(desk):
+    """Like their tools, they may run beside others."""
     desk.write("a.md", "tools: [look]", "A {input}")
     desk.write("b.md", "tools: [look]", "B {input}")
     both = asyncio.Barrier(2)
@@ -350,7 +350,7 @@ async def test_braces_in_an_argument_of_a_model_are_text(desk):
 
 
 async def test_an_expanded_prompt_runs_in_the_main_conversation(desk):
-    """With the tools of the agent: the person has asked for it there."""
+    """It has the tools of the agent, because the person typed it there."""
     desk.write("cut.it.md", "tools: [look]", "Cut {input}.")
     agent = desk.agent(["Done."])
     await agent.run("/cut.it oak")
@@ -358,8 +358,8 @@ async def test_an_expanded_prompt_runs_in_the_main_conversation(desk):
     assert "burn" in agent.asked[0].tools
 
 
-async def test_a_prompt_that_executes_a_plan_is_expanded_too(desk):
-    """It is typed like any other; one that does not fit leaves the plan to be carried out."""
+async def test_a_prompt_that_executes_a_plan_is_expanded(desk):
+    """A prompt with wrong arguments does not use up the plan."""
     desk.write("cut.it.md", "arguments: [wood]", "Cut {wood}.")
     agent = desk.agent(["The plan.", "Done."], mode="plan")
     planned = await agent.run("plan")
@@ -369,16 +369,16 @@ async def test_a_prompt_that_executes_a_plan_is_expanded_too(desk):
     assert agent.asked[1].messages[-1].text == "Cut oak."
 
 
-async def test_a_message_is_not_looked_at_for_skills(desk):
-    """Where a program puts a page into a prompt, the page does not name skills."""
+async def test_a_user_message_is_not_searched_for_skills(desk):
+    """A page that a program puts into a prompt cannot name skills."""
     desk.write("cut.it.md", "tools: [look]", "Cut {input}.")
     agent = desk.agent(["Done."])
     await agent.run(UserMessage.of("Sum up:\n/cut.it oak"))
     assert agent.asked[0].messages[0].text == "Sum up:\n/cut.it oak"
 
 
-async def test_a_clock_that_stands_still_keeps_what_was_read(tmp_path):
-    """An agent's turn does not read files more often than `check_seconds`."""
+async def test_a_stopped_clock_keeps_the_skills(tmp_path):
+    """A turn of an agent does not read files more often than `check_seconds`."""
     clock = Clock()
     desk = Desk(tmp_path / "skills", clock=clock)
     path = desk.write("it.md", "defer: false")

@@ -102,8 +102,8 @@ def test_a_file_may_be_64_kb_long(tmp_path):
     assert read(tmp_path) == (["a.md"], {})
 
 
-def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
-    """It is another folder than its owner thinks."""
+def test_a_folder_with_too_many_entries_is_not_read(tmp_path):
+    """It is probably the wrong folder."""
     for index in range(1001):
         (tmp_path / f"{index}").touch()
     contents, problems = read_contents(tmp_path)

@@ -74,8 +74,8 @@ ARGUMENT = st.fixed_dictionaries(
 
 
 @given(st.lists(ARGUMENT, max_size=3))
-def test_every_file_that_can_be_read_is_a_tool(arguments):
-    """Nothing that passes the reading fails later; its defaults are what a model may send."""
+def test_every_readable_file_is_a_tool(arguments):
+    """No check fails later. Its defaults are valid arguments."""
     matter = json.dumps({"description": "x", "arguments": arguments})
     skill, problems = read_skill(Path("it.md"), f"---\n{matter}\n---\nx".encode())
     if skill is None:
@@ -89,8 +89,8 @@ def test_every_file_that_can_be_read_is_a_tool(arguments):
         assert list(tool.check(defaults)) == names
 
 
-def test_arguments_are_checked_like_any_others(desk):
-    """All that is wrong is told at once; defaults are filled in."""
+def test_arguments_are_checked_as_for_any_tool(desk):
+    """All problems are reported together, and defaults are filled in."""
     desk.write("it.md", ARGUMENTS)
     tool = desk.skills["it"]
     with pytest.raises(BadArgs) as caught:
@@ -115,22 +115,21 @@ async def test_a_prompt_that_is_too_long_is_a_failed_call(desk):
 
 
 async def test_a_person_who_is_asked_sees_the_prompt_and_the_tools(desk):
-    """What is about to happen, and with what."""
     desk.shed.catalog.alias("see", "look")
     desk.write("it.md", "tools: [see, cut]", "Cut {input}.")
     waiting = await desk.dispatcher().call("it", {"input": "oak"})
     assert waiting.request.preview == "A model is asked to do this, with `look`, `cut`:\n\nCut oak."
 
 
-async def test_a_skill_without_tools_says_so_in_its_preview(desk):
-    """If it has to ask for another reason."""
+async def test_the_preview_of_a_skill_without_tools_says_that_there_are_none(desk):
+    """It may have to ask for another reason."""
     desk.write("it.md", "approval: always", "Think about {input}.")
     waiting = await desk.dispatcher().call("it", {"input": "oak"})
     assert waiting.request.preview == "A model is asked to do this, with no tools:\n\nThink about oak."
 
 
 def test_every_edit_makes_another_tool(desk):
-    """Of the text, the description, a comment; the same text is the same tool, wherever it was read."""
+    """It may change the text, the description or a comment. The same text is the same tool in any place."""
     identities = []
     for front, text in [("", "a"), ("", "b"), ("", "a"), ("# comment", "a"), ("version: '2'", "a")]:
         desk.write("it.md", front, text)

@@ -61,8 +61,8 @@ def expand(desk):
         ("/plain", "Just do it."),
     ],
 )  # fmt: skip
-def test_a_skill_is_written_out_with_what_follows_it(expand, prompt, expected):
-    """Words go to the arguments in order, the rest to the last one."""
+def test_a_skill_is_expanded_with_the_words_after_it(expand, prompt, expected):
+    """Words go to the arguments in order, and the rest to the last one."""
     assert expand(prompt) == expected
 
 
@@ -75,8 +75,8 @@ def test_a_skill_is_written_out_with_what_follows_it(expand, prompt, expected):
         "a\x0b/review a", "a\u2028/review a",
     ],
 )  # fmt: skip
-def test_any_other_prompt_stays_as_it_is(expand, prompt):
-    """A path, a tool, code, a name behind a word: only a skill at the start of a line counts."""
+def test_any_other_prompt_is_not_changed(expand, prompt):
+    """Only a skill at the start of a line counts, and not a path, a tool, code, or a name after a word."""
     assert expand(prompt) == prompt
 
 
@@ -109,8 +109,8 @@ def test_a_prompt_without_commands_is_the_same_to_the_letter(text):
     st.text().map(lambda text: re.sub(r"[\r\n]", "", text)),
     st.text(),
 )
-def test_a_line_is_replaced_and_nothing_around_it(before, name, text, after):
-    """And only the space around the text is lost."""
+def test_only_the_line_of_a_skill_is_replaced(before, name, text, after):
+    """Only the space around the text is lost."""
     commands = []
 
     def write_out(command, words):
@@ -141,8 +141,8 @@ def test_many_long_skills_are_too_much(tmp_path):
         desk.skills.expanded("/long\n" * 21)
 
 
-def test_expanding_reads_and_changes_nothing(tmp_path):
-    """It is the same twice, and no tool has run."""
+def test_expanding_a_prompt_changes_nothing(tmp_path):
+    """It has the same result twice, and no tool runs."""
     desk = Desk(tmp_path / "skills")
     desk.write("cut.it.md", "tools: [cut]", "Cut {input}.")
     assert desk.skills.expanded("/cut.it oak") == desk.skills.expanded("/cut.it oak") == "Cut oak."

@@ -40,8 +40,8 @@ def names(skills: Skills) -> list[str]:
     return [skill.name for skill in skills.skills]
 
 
-def test_a_project_that_is_not_trusted_brings_no_skills(project, trust):
-    """Nor is its text looked at; what did not count is told, with the reason."""
+def test_a_project_that_is_not_trusted_adds_no_skills(project, trust):
+    """Its files are not read, and the reason is reported."""
     write_skill(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
     skills = Skills(Shed().catalog, project=project, trust=trust)
     assert (names(skills), skills.problems, skills.expanded("/deploy x")) == ([], (), "/deploy x")
@@ -55,8 +55,8 @@ def test_skills_of_a_project_are_left_out_by_default(project):
     assert (names(skills), len(skills.ignored)) == ([], 1)
 
 
-def test_a_trusted_project_brings_its_skills(project, trust):
-    """From the moment that the user trusts it, without being started again."""
+def test_a_trusted_project_adds_its_skills(project, trust):
+    """They count from the moment of the trust, without a restart."""
     skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=0)
     assert skills.names()[-1] == "fetch"
     trust.trust(project)
@@ -100,7 +100,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_files_at_rest_are_read_again_only_after_a_change(project, tmp_path, change):
+def test_unchanged_files_are_not_read_again(project, tmp_path, change):
     """Their stamps show a change. Without one, the trust is not checked again."""
 
     class Counting(Trust):
@@ -135,8 +135,8 @@ def test_a_change_is_seen_even_if_the_times_are_set_back(project, trust):
     assert "deploy" not in skills.names()
 
 
-def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
-    """And its problem is the reason."""
+def test_an_unreadable_trust_file_trusts_no_project(project, trust):
+    """Its problem is the reason."""
     trust.trust(project)
     trust.path.write_text("{")
     skills = Skills(Shed().catalog, project=project, trust=trust)
@@ -153,8 +153,8 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, t
     assert names(Skills(Shed().catalog, project=project, trust=trust)) == []
 
 
-def test_a_skill_that_changes_while_it_is_read_is_left_out(project, trust):
-    """The digest is about the bytes that were read, also if the file changes before the trust is asked for."""
+def test_a_skill_that_changes_during_a_read_is_left_out(project, trust):
+    """The digest is about the bytes that were read, also if the file changes before the check of the trust."""
     path = project / ".toolkit" / "skills" / "deploy.md"
     trust.trust(project)
     trusted = path.read_bytes()
@@ -172,7 +172,7 @@ def test_a_skill_that_changes_while_it_is_read_is_left_out(project, trust):
 
 
 def test_a_reader_does_not_wait_for_the_look_of_another_thread(project, tmp_path):
-    """They see what was known before."""
+    """The reader sees the earlier skills."""
     looking, go_on = threading.Event(), threading.Event()
 
     class Slow(Trust):
@@ -219,8 +219,8 @@ def test_the_users_skills_come_first(project, trust, tmp_path):
     assert f"`deploy` is taken by the skill in {mine}" in str(skills.problems[0])
 
 
-def test_a_rule_that_allows_a_tool_does_not_mean_a_projects_skill(project, trust, tmp_path):
-    """Its origin is another; it has to be named. A rule that forbids holds for both."""
+def test_an_allow_rule_for_a_tool_does_not_cover_a_skill_of_a_project(project, trust, tmp_path):
+    """It has to name the origin. A deny rule covers both."""
     write_skill(tmp_path / "mine" / "tidy.md")
     trust.trust(project)
     skills = Skills(Shed().catalog, tmp_path / "mine", project=project, trust=trust)
@@ -234,8 +234,8 @@ def test_a_rule_that_allows_a_tool_does_not_mean_a_projects_skill(project, trust
     assert is_meant("deny", "deploy", "deploy")
 
 
-def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
-    """Where XDG says; that there is none is nothing to speak of."""
+def test_the_skill_folder_of_the_user_is_in_their_configuration(tmp_path, monkeypatch):
+    """XDG names the place. A missing folder is not a problem."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert user_skills() == tmp_path / "toolkit" / "skills"
     assert Skills(Catalog(), user_skills()).problems == ()
@@ -249,8 +249,8 @@ def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
         ("functions.a", "`functions.a` is reserved: `functions.*` is a namespace of the providers' own"),
     ],
 )
-def test_a_skill_of_a_project_cannot_be_mistaken_for_something_else(project, trust, name, problem):
-    """By a name that looks like a tool's, or like a provider's own; the user's skills may be called so."""
+def test_a_skill_of_a_project_cannot_imitate_a_tool(project, trust, name, problem):
+    """Names like those of tools and providers are refused. Skills of the user may have them."""
     path = write_skill(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
     trust.trust(project)
     skills = Skills(Shed().catalog, project=project, trust=trust)

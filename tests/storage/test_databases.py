@@ -61,7 +61,7 @@ def test_many_can_create_the_tables_of_a_server_at_once(postgres_schema_url, lay
 
 
 @LAYOUTS
-def test_a_change_that_raises_changes_nothing(path, layout):
+def test_a_failed_change_changes_nothing(path, layout):
     """The next change does not wait for it."""
     database = SQLiteDatabase(path, layout, timeout_seconds=0)
 

@@ -40,8 +40,8 @@ def test_only_the_owner_can_read_a_private_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_file_that_is_there_stays_as_it_is(path):
-    """Making it again takes nothing away."""
+def test_an_existing_file_is_not_changed(path):
+    """Making it again keeps its content."""
     with open(path, "w") as file:
         file.write("kept")
     make_private(path)
@@ -49,8 +49,8 @@ def test_a_file_that_is_there_stays_as_it_is(path):
         assert file.read() == "kept"
 
 
-def test_many_can_make_the_same_file_at_once(tmp_path):
-    """One does, the others find it, and nothing is left beside it."""
+def test_many_threads_can_make_the_same_file_at_once(tmp_path):
+    """One makes it, the others find it, and no other file is left."""
     paths = [str(tmp_path / str(number)) for number in range(20)]
     together = threading.Barrier(8)
 
@@ -70,7 +70,7 @@ def test_a_private_file_of_the_user_is_accepted(path):
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601])
 def test_a_file_that_others_can_open_is_refused(path, mode):
-    """It is not repaired in silence: they may have read or changed it."""
+    """It is not repaired in silence, because others may have read or changed it."""
     os.chmod(path, mode)
     with pytest.raises(UnsafeFileError, match=f"opened by others.*chmod 600 {path}"):
         check_private(path)

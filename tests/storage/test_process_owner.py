@@ -30,13 +30,13 @@ def child():
         yield process, line(process)
 
 
-def test_this_process_lives():
-    """It has one name for as long as it does."""
+def test_this_process_is_alive():
+    """Its name does not change."""
     assert owner() == owner()
     assert is_alive(owner()) is True
 
 
-def test_a_mark_says_nothing_about_the_process(child):
+def test_a_mark_does_not_change_the_life_of_a_process(child):
     """A text with a mark lives and dies with its process, and the mark can be compared."""
     process, text = child
     marked = owner(mark="m")
@@ -69,7 +69,7 @@ def test_threads_that_ask_at_once_get_one_name(tmp_path):
         assert names == {owner(proc=folder)}
 
 
-def test_another_process_is_seen_to_live_and_to_be_dead(child):
+def test_another_process_is_alive_until_it_ends(child):
     """It counts as dead from the moment at which it is gone."""
     process, text = child
     assert is_alive(text) is True
@@ -80,7 +80,7 @@ def test_another_process_is_seen_to_live_and_to_be_dead(child):
 
 @needs_proc
 def test_unreaped_process_is_dead(child):
-    """It has a number still, but it does nothing any more."""
+    """It still has a number, but does not run any more."""
     process, text = child
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -93,14 +93,14 @@ def test_a_process_with_the_same_number_and_another_start_is_another_one(child):
     assert is_alive(change_parts(text, began="1")) is False
 
 
-def test_unknown_start_time_is_not_death(child):
-    """Where it cannot be told, the one who has the number is taken for alive."""
+def test_an_unknown_start_time_does_not_mean_death(child):
+    """The process with the number counts as alive then."""
     _, text = child
     assert is_alive(change_parts(text, began="")) is True
 
 
 def test_an_earlier_process_with_our_number_is_dead():
-    """Each has a token of its own."""
+    """Each process has its own token."""
     assert is_alive(change_parts(owner(), token="0" * 16)) is False
 
 
@@ -123,7 +123,7 @@ def test_a_text_that_names_no_process_is_not_known_to_be_alive_or_dead(text):
     assert is_alive(text) is None
 
 
-def test_only_the_number_counts_if_there_is_no_list_of_processes(child, tmp_path):
+def test_only_the_number_counts_without_a_process_list(child, tmp_path):
     """A process with this number counts as alive. Without one, the owner is dead."""
     process, text = child
     here = owner(proc=str(tmp_path))

@@ -11,7 +11,7 @@ import pytest
 from toolkit.storage.shared_files import hold_lock, write_atomically
 
 
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path):
+def test_a_failed_write_does_not_change_the_file(tmp_path):
     path = tmp_path / "a.json"
     write_atomically(path, "old")
     with pytest.raises(UnicodeEncodeError):

@@ -115,7 +115,7 @@ async def test_a_result_from_the_cache_is_marked(recording):
     assert [span.attributes.get("toolkit.cached") for span in recording.spans] == [None, True]
 
 
-async def test_a_verdict_names_what_decided(recording):
+async def test_a_verdict_names_the_deciding_rule(recording):
     dispatcher = Dispatcher(
         build_work(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[recording.hook()]
     )
@@ -125,7 +125,7 @@ async def test_a_verdict_names_what_decided(recording):
     assert "deny burn(wood=oak)" in attributes["toolkit.verdict.by"]
 
 
-async def test_a_person_who_is_asked_at_once_is_two_events(recording):
+async def test_a_question_with_an_immediate_answer_is_two_events(recording):
     approvals = Approvals(ask=lambda request: Decision.approve())
     dispatcher = Dispatcher(
         build_work(), permissions=Permissions("default"), approvals=approvals, hooks=[recording.hook()]

@@ -76,7 +76,7 @@ async def test_a_durable_flow_that_goes_on_is_linked_to_the_call_that_waited(tmp
     assert links == [[], *[[(waited.trace_id, waited.span_id)]] * 2]
 
 
-async def test_a_durable_flow_that_was_cut_off_is_linked_to_the_span_in_which_it_began(tmp_path):
+async def test_a_durable_flow_that_was_cut_off_is_linked_to_its_first_span(tmp_path):
     first, second, address = KeptSpans(), KeptSpans(), f"sqlite:///{tmp_path}/runs.sqlite"
     async with DurableHost(address) as durable:
         await cut_off(durable, first)

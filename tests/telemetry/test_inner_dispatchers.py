@@ -96,7 +96,7 @@ async def test_each_telemetry_records_the_calls_of_its_own_tools(recording, inne
     assert (len(recording.spans), len(other.spans)) == (4, 2)
 
 
-async def test_its_own_telemetry_records_once(recording, inner):
+async def test_the_telemetry_of_both_dispatchers_records_a_call_once(recording, inner):
     hook = recording.hook()
     async with inner.extended(telemetry=hook) as own, build_outer(own, FIRST_CALLS["call"], telemetry=hook) as outer:
         await outer.call("work")

@@ -102,8 +102,8 @@ def test_the_span_of_a_question_to_a_model(recording, theirs):
     assert read_metrics(recording, theirs.metrics) == read_metrics(theirs, theirs.metrics) != {}
 
 
-def test_the_time_until_the_first_words_of_a_reply(recording, theirs):
-    """Only a reply that is streamed has it."""
+def test_the_time_to_the_first_words_of_a_reply_is_measured(recording, theirs):
+    """Only a streamed reply has it."""
 
     async def stream() -> None:
         agent = Agent(ScriptedProvider([REPLY]), Dispatcher(Catalog(), hooks=[recording.hook()]), name="carpenter")

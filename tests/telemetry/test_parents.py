@@ -166,7 +166,7 @@ async def test_two_hooks_of_one_dispatcher_leave_no_span_behind(recording):
 # Calls that wait.
 
 
-async def test_a_call_that_goes_on_is_linked_to_the_span_in_which_it_waited(recording, tmp_path):
+async def test_a_resumed_call_is_linked_to_the_span_of_its_wait(recording, tmp_path):
     """Another dispatcher with other providers goes on, as in another process."""
     shed, later = Shed(), KeptSpans()
     first = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "kept.sqlite")), hooks=[recording.hook()])
@@ -255,8 +255,8 @@ async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
     ]
 
 
-async def test_a_durable_run_that_was_cut_off_is_linked_to_the_span_in_which_it_began(tmp_path):
-    """The run does not wait for a person; its process goes away in the middle of a call."""
+async def test_a_durable_run_that_was_cut_off_is_linked_to_its_first_span(tmp_path):
+    """The run does not wait for a person. Its process ends in the middle of a call."""
     durable_module = pytest.importorskip("toolkit.durable", reason="the extra `durable` is not installed")
     first, second, begun = KeptSpans(), KeptSpans(), asyncio.Event()
 
@@ -423,7 +423,7 @@ async def test_an_agent_that_takes_over_a_conversation_is_recorded(recording):
     assert attributes["gen_ai.agent.name"] == "desk"
 
 
-async def test_a_person_who_is_asked_in_an_inner_run_is_one_event(recording):
+async def test_a_question_in_an_inner_run_is_one_event(recording):
     shed, outer = Shed(), Shed()
     helper = Agent(
         ScriptedProvider([[call("cut", wood="oak")], "Cut."]),

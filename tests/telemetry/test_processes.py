@@ -43,7 +43,10 @@ async def test_an_approval_that_is_answered_in_a_second_process_is_linked(tmp_pa
 
 
 async def test_a_run_with_a_flow_inside_goes_on_after_a_kill(tmp_path):
-    """Its spans are whole, the run and the call are linked to where they waited, and what was done is not told again."""
+    """
+    Its spans are complete, the run and the call have links to their waits, and finished steps are not recorded
+    again.
+    """
     async with build_durable(tmp_path) as durable:
         assert (await durable.run("go", id="r1")).status == "waiting"
     assert run_process(tmp_path, "die")[0] == -signal.SIGKILL
@@ -65,8 +68,8 @@ async def test_a_run_with_a_flow_inside_goes_on_after_a_kill(tmp_path):
     assert path == top
 
 
-async def test_a_run_that_was_killed_before_it_waited_is_linked_to_where_it_began(tmp_path):
-    """The span of the killed process was never written, but the question to the model inside it was."""
+async def test_a_killed_run_that_never_waited_is_linked_to_its_beginning(tmp_path):
+    """The span of the killed process was never written, but that of the question to the model was."""
     assert run_process(tmp_path, "fall")[0] == -signal.SIGKILL
     assert (await go_on(build_durable(tmp_path, asks=False))).status == "done"
     spans = [span for _, span in read_tree(tmp_path)]

@@ -52,8 +52,8 @@ async def recorder(catalog):
     return recorder
 
 
-async def test_calls_are_remembered_with_what_came_of_them(recorder):
-    """Repaired arguments are shown as they ran, refused calls too."""
+async def test_calls_are_recorded_with_their_results(recorder):
+    """Repaired arguments are shown as they ran, and refused calls are included."""
     assert [(call.name, call.arguments, call.result.kind) for call in recorder] == [
         ("add", {"a": 1, "b": 2}, "ok"),
         ("add", {"a": 5}, "ok"),
@@ -142,8 +142,7 @@ async def test_a_clock_moves_only_in_a_sleep(catalog):
     assert tries[-1] - tries[0] == pytest.approx(sum(clock.slept))
 
 
-async def test_time_does_not_run_backwards():
-    """It is advanced, never turned back."""
+async def test_a_fake_clock_does_not_run_backwards():
     clock = FakeClock(5.0)
     clock.advance(2.5)
     assert clock() == 7.5
@@ -152,7 +151,7 @@ async def test_time_does_not_run_backwards():
 
 
 async def test_calls_and_results_are_complete():
-    """What matters is given, the rest filled in as the dispatcher would."""
+    """A missing field has the value that the dispatcher would give it."""
     call = make_call("read", {"path": "a"})
     assert (call.name, call.arguments, call.id) == ("read", {"path": "a"}, "call_1")
     result = make_result({"a": (1, 2)}, tool="read")
@@ -166,8 +165,7 @@ async def test_calls_and_results_are_complete():
 @pytest.mark.parametrize(
     "result", [make_result([1]), make_error("timeout"), make_waiting()], ids=["ok", "error", "waiting"]
 )
-async def test_built_results_survive_being_stored(result):
-    """They are results like any other."""
+async def test_built_results_can_be_stored(result):
     assert ToolResult.from_json(result.to_json()).to_json() == result.to_json()
 
 

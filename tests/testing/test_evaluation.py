@@ -204,8 +204,8 @@ def test_malformed_evaluation_data_is_refused(data):
 
 
 @given(st.integers(1, 500).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
-def test_the_interval_is_wilsons(counts):
-    """By its definition: at both ends the observed rate is 1.96 standard errors of that end away."""
+def test_the_interval_is_that_of_wilson(counts):
+    """At both ends the observed rate is 1.96 standard errors of that end away."""
     score = Score(*counts)
     for end in score.interval:
         distance = (score.rate - end) ** 2

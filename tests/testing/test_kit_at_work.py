@@ -63,7 +63,7 @@ def test_the_builtin_tools_keep_every_law(tmp_path):
 
 
 def test_the_builtin_tools_need_no_advice(tmp_path):
-    """Their hints are a few words, their parameters are described, their facts are those of their code."""
+    """Their hints are short, their parameters are described, and their facts fit their code."""
     with Workspace(tmp_path) as workspace:
         assert lint(builtin_catalog(workspace, sandbox="none")) == []
 
@@ -94,7 +94,7 @@ def test_the_kit_finds_the_fault_of_its_example():
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__name__}")
 def test_the_standard_library_keeps_every_law_but_one(function):
-    """Its parameters are not described. (Most take anything as far as a schema can tell, for want of annotations.)"""
+    """Its parameters are not described. Most have no annotations, so their schemas accept any value."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         described = Tool.described(function)
@@ -103,8 +103,8 @@ def test_the_standard_library_keeps_every_law_but_one(function):
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_a_standard_function_that_is_run_raises_for_what_no_annotation_forbids():
-    """What the kit says of it is right: the schema allows null, and the function does not."""
+def test_a_standard_function_raises_for_values_without_an_annotation():
+    """The schema allows null, and the function does not."""
     (violation,) = [
         candidate
         for candidate in broken_laws(Catalog(Tool.described(html.escape, read_only=True)), examples=8)

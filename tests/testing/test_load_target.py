@@ -44,12 +44,11 @@ number = 7
 """
 
 
-def test_a_module_offers_what_it_defines(write_module):
-    """Its decorated functions, and the catalogs in it."""
+def test_loading_a_module_finds_its_tools_and_catalogs(write_module):
     assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
 
 
-def test_exports_of_a_package_count_wherever_they_were_written(write_module):
+def test_exports_of_a_package_count_for_any_place_of_their_definition(write_module):
     """A package whose functions come from its modules lists them in `__all__`."""
     write_module("inner_tools", "def shout(text: str) -> str:\n    'Say it louder.'\n    return text.upper()\n")
     name = write_module(
@@ -68,7 +67,7 @@ def test_undecorated_functions_count_if_asked_for(write_module):
 
 
 def test_a_catalog_is_named_after_a_colon(write_module):
-    """Or a function, or anything that a catalog takes."""
+    """It may also be a function, or any other source of a catalog."""
     name = write_module("named_tools", TOOLS)
     kitchen = catalog_of(f"{name}:kitchen")
     assert isinstance(kitchen, CatalogView)
@@ -152,8 +151,8 @@ def test_a_file_beside_the_target_stands_in_for_no_other_module(tmp_path, target
     assert run_in(tmp_path, LOAD.format(target=target) + report) == "['cook', 'shout'] False\n"
 
 
-def test_a_package_here_is_meant_though_it_is_installed_as_well(tmp_path):
-    """The author of a change wants to see it."""
+def test_a_package_in_the_working_folder_comes_before_an_installed_one(tmp_path):
+    """The author of a change wants to check it."""
     (tmp_path / "site" / "shop").mkdir(parents=True)
     (tmp_path / "site" / "shop" / "__init__.py").write_text("raise RuntimeError('the old one')")
     (tmp_path / "here" / "shop").mkdir(parents=True)
@@ -172,7 +171,7 @@ def test_a_file_can_import_modules_beside_it(tmp_path):
 
 
 def test_a_file_of_a_package_imports_its_neighbours(tmp_path, monkeypatch):
-    """It is the module that the rest of the package imports, and is executed once."""
+    """The rest of the package imports the same module, and it is executed once."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     inner = tmp_path / "shop_package" / "inner"
     inner.mkdir(parents=True)
@@ -186,7 +185,8 @@ def test_a_file_of_a_package_imports_its_neighbours(tmp_path, monkeypatch):
     assert load_module(str(inner / "__init__.py")) is sys.modules["shop_package.inner"]
 
 
-def test_a_file_of_a_package_is_of_the_package_around_it_and_not_of_an_installed_one(tmp_path, monkeypatch):
+def test_a_file_of_a_package_belongs_to_the_package_around_the_file(tmp_path, monkeypatch):
+    """An installed package of the same name does not count."""
     for folder in ("site", "here"):
         package = tmp_path / folder / "shop_of_two_places"
         package.mkdir(parents=True)
@@ -197,7 +197,7 @@ def test_a_file_of_a_package_is_of_the_package_around_it_and_not_of_an_installed
 
 
 def test_a_file_in_the_root_folder_is_in_no_package(monkeypatch):
-    """Not even if an `__init__.py` stands beside it there."""
+    """This holds also with an `__init__.py` beside it."""
     monkeypatch.setattr(Path, "is_file", lambda path: True)
     assert list_packages(Path("/tools.py")) == []
     assert list_packages(Path("/shop/inner/tools.py")) == [Path("/shop"), Path("/shop/inner")]
@@ -225,8 +225,8 @@ def test_the_error_for_a_module_without_tools_has_the_remedy(write_module):
         catalog_of(write_module("empty_tools", "a = 1"), undecorated=True)
 
 
-def test_everything_in_a_folder_is_seen(tmp_path):
-    """What came, what went, what changed: content, permissions, links."""
+def test_every_change_in_a_folder_is_found(tmp_path):
+    """Entries may come, go or change in content, permissions and links."""
     for name in "abc":
         (tmp_path / name).write_text(name)
     (tmp_path / "link").symlink_to("a")
@@ -270,8 +270,8 @@ def test_an_unreadable_file_has_its_own_kind_in_a_snapshot(tmp_path):
     assert watched._describe_entry(str(tmp_path / "gone")) == ("unreadable", 0, "FileNotFoundError")
 
 
-def test_a_catalog_is_followed(write_module):
-    """What is named is the catalog itself, not a copy."""
+def test_a_named_catalog_is_not_copied(write_module):
+    """Its later changes are visible."""
     name = write_module("living_tools", TOOLS)
     kitchen = catalog_of(f"{name}:kitchen")
     assert isinstance(kitchen, Catalog)

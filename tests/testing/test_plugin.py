@@ -49,8 +49,8 @@ def run(pytester):
     return run
 
 
-def test_the_plugin_imports_toolkit_only_when_it_is_used(pytester, run):
-    """A test run that has nothing to do with tools does not pay for them."""
+def test_the_plugin_imports_toolkit_only_on_use(pytester, run):
+    """A test run without tools does not pay for them."""
     pytester.makepyfile("""
         import sys
 
@@ -105,7 +105,10 @@ def test_the_fixtures_work_together(pytester, run):
 
 @pytest.mark.long
 def test_the_shared_catalog_is_restored(pytester, run):
-    """What a test adds or removes is undone; what an imported module defines stays, for it is not defined again."""
+    """
+    Tools that a test adds or removes are undone. A tool of a module that is imported in a test stays, because it
+    is not defined again.
+    """
     pytester.makepyfile(
         lazily_imported="""
             from toolkit import tool
@@ -155,7 +158,7 @@ def test_the_shared_catalog_is_restored_where_a_test_is_the_first_to_import(pyte
 
 @pytest.mark.long
 def test_each_tool_becomes_a_test(pytester, run):
-    """One fails with the smallest arguments and what to do; the destructive one is not run."""
+    """A failed test shows the smallest arguments and the remedy. The destructive tool does not run."""
     pytester.makepyfile(mytools=TOOLS)
     result = run("--toolkit-check", "mytools", "-v")
     result.assert_outcomes(passed=3, failed=1)
@@ -227,7 +230,7 @@ def test_an_id_selects_tools_and_laws(pytester, run, ids, outcomes):
         ("mytools::share::outptu", "there is no law 'outptu'; did you mean 'output'?"),
     ],
 )
-def test_an_id_that_names_nothing_is_a_usage_error(pytester, run, name, words):
+def test_an_unknown_test_id_is_a_usage_error(pytester, run, name, words):
     pytester.makepyfile(mytools=FAULTS)
     result = run(f"toolkit:{name}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -247,7 +250,7 @@ SNAPSHOT_TEST = """
 
 @pytest.mark.long
 def test_a_snapshot_is_kept_beside_the_test(pytester, run):
-    """It is written if that is asked for, and a change fails the test with what it breaks."""
+    """It is written on request, and a change fails the test with the callers that break."""
     path = pytester.makepyfile(test_shop=SNAPSHOT_TEST)
     missing = run()
     missing.assert_outcomes(failed=1)
@@ -273,8 +276,8 @@ def test_a_catalog_in_a_module_is_checked_alone(pytester, run):
 
 
 @pytest.mark.long
-def test_a_tool_is_run_if_it_is_named(pytester, run):
-    """Also one that is destructive; a name that no tool has is a mistake."""
+def test_a_named_tool_is_run(pytester, run):
+    """It may be destructive. A name of no tool is a mistake."""
     pytester.makepyfile(mytools=TOOLS)
     result = run("--toolkit-check", "mytools", "--toolkit-check-run", "wipe", "-k", "wipe")
     result.assert_outcomes(failed=1, deselected=3)
@@ -304,8 +307,8 @@ def test_files_that_must_not_change_are_watched(pytester, run):
 
 
 @pytest.mark.long
-def test_a_module_that_is_not_there_is_a_usage_error(run):
-    """With its name, and no traceback."""
+def test_a_missing_module_is_a_usage_error(run):
+    """The error has its name, and no traceback."""
     result = run("--toolkit-check", "no_such_module")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --toolkit-check: cannot load 'no_such_module'*"])
@@ -320,15 +323,14 @@ def test_a_module_that_is_not_there_is_a_usage_error(run):
     ],
 )
 def test_an_option_that_cannot_be_used_is_a_usage_error(run, option, value, words):
-    """It is said once, and no test has run."""
+    """It is reported once, before any test."""
     result = run(f"--toolkit-check-{option}", value)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*argument --toolkit-check-{option}: {words}"])
 
 
 @pytest.mark.long
-def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
-    """What is no finding keeps its traceback."""
+def test_a_fault_of_the_kit_keeps_its_traceback(pytester, run):
     pytester.mkdir("folder")
     pytester.makepyfile(mytools=f"{TOOLS}\nimport os\nos.rmdir('folder')\n")
     result = run("--toolkit-check", "mytools:good", "--toolkit-check-folder", "folder")
@@ -337,7 +339,7 @@ def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
 
 @pytest.mark.long
 def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):
-    """From a wheel, by the name of its module."""
+    """The package comes from a wheel, and its module is named."""
     wheel = pytester.path / "cakes-1.0-py3-none-any.whl"
     files = {
         "cakes/__init__.py": "",
@@ -376,7 +378,7 @@ def _digest(text: str) -> str:
 
 @pytest.mark.long
 def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
-    """Not the lines of `unwrap`, of the agent's loop, or of a provider that cannot answer."""
+    """The lines of `unwrap`, of the loop of the agent, and of a provider are not shown."""
     pytester.makepyfile("""
         import pytest
         from toolkit import Agent, Catalog, Dispatcher

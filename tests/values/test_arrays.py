@@ -188,8 +188,8 @@ def test_only_arrays_are_replaced_by_plain_values():
     assert replace_arrays([Index(), {"a": (Array([1]), "x")}]) == [7, {"a": ([1], "x")}]
 
 
-def test_an_array_that_is_too_large_is_not_unfolded():
-    """It would fill the memory; the error says what to do."""
+def test_an_array_that_is_too_large_is_refused():
+    """Its list would fill the memory. The error has the remedy."""
     with pytest.raises(UnsendableValue, match="6,000,000 items, and at most 5,000,000 can be given; return a part"):
         require_json(Array([], size=6_000_000))
 
@@ -269,8 +269,8 @@ def test_columns_and_tables_of_polars_have_a_json_form():
 
 
 @pytest.mark.anyio
-async def test_a_tool_that_says_int_and_returns_a_number_of_numpy_gives_the_number():
-    """As value, as text and under its own output schema; and so do a boolean and an array."""
+async def test_a_tool_may_return_a_numpy_number_for_an_int():
+    """The value, the text and the output schema are those of an int. A boolean and an array work as well."""
     np = pytest.importorskip("numpy")
     catalog = Catalog()
 

@@ -142,8 +142,8 @@ def convert_value(value):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_everything_has_a_json_form(value, form):
-    """As near to what was meant as can be had."""
+def test_every_value_has_a_json_form(value, form):
+    """It is as near to the value as possible."""
     rendered = convert_value(value)
     if isinstance(value, dt.datetime):
         rendered = rendered.replace("+00:00", "Z")
@@ -191,8 +191,8 @@ def test_keys_that_become_one_keep_all_values():
     }
 
 
-def test_many_keys_that_become_one_take_no_time():
-    """Each is numbered once, not counted from the start."""
+def test_many_keys_that_become_equal_take_little_time():
+    """Each is numbered once, and not counted from the start."""
     assert len(dict_with_unique_keys(("a", number) for number in range(50_000))) == 50_000
 
 
@@ -202,7 +202,7 @@ def test_a_generator_is_shown_and_not_run():
 
 
 def test_a_cycle_ends():
-    """Where the object comes again, in every kind of container."""
+    """In every kind of container, a text stands for the repeated object."""
     items: list[Any] = [1]
     items.append(items)
     assert convert_value(items) == [1, "<the same object again>"]
@@ -217,7 +217,7 @@ def test_a_cycle_ends():
 
 
 def test_the_same_object_twice_is_not_a_cycle():
-    """Only what is inside itself is one."""
+    """Only an object inside itself is one."""
     item = [1]
     assert convert_value([item, item]) == [[1], [1]]
 
@@ -233,8 +233,8 @@ def test_deep_values_end():
 
 
 @pytest.mark.unmeasured
-def test_a_small_value_that_unfolds_to_a_huge_one_ends():
-    """Each level holds the last one twice: as JSON that would fill the memory."""
+def test_a_small_value_that_expands_to_a_huge_one_ends():
+    """Each level holds the last one twice, and the JSON would fill the memory."""
     value: Any = []
     for _ in range(40):
         value = [value, value]
@@ -244,7 +244,7 @@ def test_a_small_value_that_unfolds_to_a_huge_one_ends():
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_long_list_is_kept():
-    """Its text is cut later; the value is whole."""
+    """Only its text is cut later."""
     assert len(convert_value(list(range(400_000)))) == 400_000
     assert convert_value([{"a": number} for number in range(200_000)])[-1] == {"a": 199_999}
 
@@ -339,8 +339,8 @@ class Unset:
     ],
     ids=["str", "everything", "items", "subclass", "in a dictionary", "in a list"],
 )
-def test_hostile_objects_do_no_harm(value, form):
-    """What cannot be asked is called by the name of its type."""
+def test_hostile_objects_cause_no_error(value, form):
+    """An object that raises is shown by the name of its type."""
     assert convert_value(value) == form
 
 
@@ -389,7 +389,7 @@ def test_anything_becomes_strict_json(value):
 
 
 @given(json_values())
-def test_json_stays_as_it_is(value):
+def test_json_is_not_changed(value):
     """The value is equal and another object, because the tool may go on changing its own."""
     form = as_json(value)
     assert form == value

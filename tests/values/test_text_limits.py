@@ -30,7 +30,7 @@ def test_the_end_is_the_last_that_is_allowed(text, max_chars, max_bytes):
 
 
 @given(TEXTS, TEXTS, NUMBERS, NUMBERS)
-def test_a_limit_minus_a_text_allows_what_still_fits(text, other, max_chars, max_bytes):
+def test_the_difference_of_a_limit_and_a_text_allows_the_rest(text, other, max_chars, max_bytes):
     limit = TextLimit(max_chars, max_bytes)
     assert limit.minus(text).allows(other) == limit.allows(text + other)
 

@@ -80,7 +80,7 @@ def test_invisible_and_control_characters_are_shown_as_codes(text, visible):
     ],
 )
 def test_letters_that_resemble_ascii_are_shown_with_their_code_point(text, visible):
-    """They are in a word of mixed scripts or of such letters alone, and where a path or a command would be misread."""
+    """The word has mixed scripts or only such letters, or is part of a path or a command."""
     assert make_visible(text) == visible
 
 
@@ -99,7 +99,7 @@ def test_letters_that_resemble_ascii_are_shown_with_their_code_point(text, visib
         "line\n\tindented\n",
     ],
 )
-def test_honest_text_is_left_alone(text):
+def test_honest_text_is_not_changed(text):
     """Letters of one script are not deceptive."""
     assert make_visible(text) == text
 
@@ -120,7 +120,7 @@ def test_marks_cannot_cover_the_lines_around():
 
 
 def test_one_line_stays_one_line():
-    """Without keep_lines not even a newline can begin another."""
+    """Without keep_lines, a newline is escaped as well."""
     assert make_visible("a\n\tb", keep_lines=False) == r"a\n\tb"
 
 
@@ -133,8 +133,7 @@ def test_the_shown_text_has_no_invisible_or_control_character(text, keep_lines):
 
 
 @given(TEXTS, st.booleans())
-def test_shown_twice_is_shown_once(text, keep_lines):
-    """What was made visible is not escaped again."""
+def test_making_text_visible_twice_changes_nothing(text, keep_lines):
     once = make_visible(text, keep_lines=keep_lines)
     assert make_visible(once, keep_lines=keep_lines) == once
 
@@ -145,8 +144,8 @@ def test_plain_ascii_is_unchanged(text):
 
 
 @given(st.text(string.ascii_letters + "аеорсухі", min_size=1))
-def test_no_twin_hides_in_a_word(word):
-    """Without their code points, no look-alike among ASCII letters is left."""
+def test_no_lookalike_hides_in_a_word(word):
+    """Every such letter among ASCII letters has its code point."""
     visible = make_visible(word)
     assert visible.isascii() or "U+04" in visible
     for twin in "аеорсухі":

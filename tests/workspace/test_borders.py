@@ -116,7 +116,6 @@ def test_the_reason_names_the_place_and_the_remedy(tree, space):
 
 
 def test_a_path_has_to_be_text(space):
-    """What is no text is refused as such."""
     with pytest.raises(ToolError, match="a path is text, got int"):
         space.read(3)
 
@@ -226,7 +225,7 @@ def test_every_folder_is_read(several, scratch, path, content):
 
 @pytest.mark.parametrize("path", ["vendor/new", "to_vendor/new", "../docs/new", "{above}/docs/deep/new", "Vendor/new"])
 def test_a_read_only_folder_is_not_written(several, scratch, path):
-    """By no name, and in no other case of its letters."""
+    """This holds for every name of it, and for other cases of its letters."""
     with pytest.raises(Safety, match="only read"):
         several.write(path.format(above=scratch), b"x")
 
@@ -252,7 +251,7 @@ def test_a_workspace_lists_its_folders(several, scratch, root):
 
 
 def test_links_that_change_all_the_time_are_given_up(root):
-    """After some tries the model is told, instead of trying for ever."""
+    """The model gets an error after some tries."""
     (root / "to_file").symlink_to("file")
     tries = []
 

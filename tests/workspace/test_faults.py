@@ -117,8 +117,8 @@ def test_an_error_after_the_rename_does_not_deny_that_the_file_was_written(scrat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: needs another user to be")
-def test_a_folder_that_may_be_written_and_not_read_gets_its_file(root, space):
-    """Its list cannot be flushed, and the file is there all the same."""
+def test_a_folder_that_cannot_be_listed_gets_its_file(root, space):
+    """It can be written, and its list cannot be flushed."""
     os.chmod(root.parent, 0o755)
     (root / "box").mkdir()
     (root / "box").chmod(0o333)

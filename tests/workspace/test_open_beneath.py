@@ -86,7 +86,7 @@ def test_opening_a_missing_path_has_the_error_of_the_system(tree, way, path, fla
 
 @pytest.mark.parametrize("path", ["", "/etc/passwd", "..", "a/../a", "a/./b", "a//b", "a/", "./a", "../outside"])
 def test_a_path_that_is_not_plain_is_refused(tree, way, path):
-    """What could lead upwards or elsewhere never reaches the system."""
+    """It could lead upwards, and never reaches the system."""
     with pytest.raises(ValueError, match="plain path"):
         open_beneath(OpenFolder(str(tree), way=way), path, PATH_FLAGS)
 
@@ -94,8 +94,8 @@ def test_a_path_that_is_not_plain_is_refused(tree, way, path):
 @pytest.mark.skipif(not kernel_has_openat2(), reason="NOT TESTED: this kernel has no openat2")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tree=TREES, paths=st.lists(PATHS, min_size=1, max_size=8), flags=st.sampled_from(list(FLAGS.values())))
-def test_both_ways_agree(scratch, tree, paths, flags):
-    """On any tree, for any path, the walk finds what openat2 finds, or fails as it does."""
+def test_both_ways_of_opening_agree(scratch, tree, paths, flags):
+    """For any tree and path, the walk and openat2 find the same file, or fail alike."""
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -105,7 +105,7 @@ def test_both_ways_agree(scratch, tree, paths, flags):
             assert answer(fast, path, flags) == answer(slow, path, flags), path
 
 
-def test_a_folder_is_let_go_with_the_last_who_holds_it(root):
+def test_a_folder_is_closed_with_its_last_reference(root):
     """The descriptor is closed when the object goes, not before."""
     folder = OpenFolder(str(root))
     number = folder.fd
@@ -116,8 +116,8 @@ def test_a_folder_is_let_go_with_the_last_who_holds_it(root):
         os.fstat(number)
 
 
-def test_a_folder_that_cannot_be_opened_leaves_nothing_to_close(root):
-    """A failed opening raises the system's error, and nothing more when it is collected."""
+def test_a_folder_that_cannot_be_opened_leaves_no_descriptor(root):
+    """Opening raises the error of the system, and collecting the object raises nothing."""
     with pytest.raises(FileNotFoundError):
         OpenFolder(str(root / "nothing"))
     gc.collect()
@@ -167,14 +167,13 @@ def test_a_system_without_openat2_is_noticed(number):
 
 @pytest.mark.skipif(not kernel_has_openat2(), reason="NOT TESTED: this kernel has no openat2")
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.EINTR])
-def test_a_busy_system_is_asked_only_so_often(tree, number):
-    """What could be tried again for ever is an error in the end."""
+def test_the_number_of_tries_on_a_busy_system_is_bounded(tree, number):
     folder = OpenFolder(str(tree), way="openat2")
     assert refusing("openat2", number, lambda: answer(folder, "a", PATH_FLAGS)) == number
 
 
-def test_a_machine_without_openat2_does_not_promise_it(root):
-    """A caller that insists on a way that the system does not have is told, in a process that never had it."""
+def test_a_machine_without_openat2_does_not_offer_it(root):
+    """A caller that insists on it gets an error."""
     script = f"""
         import errno, sys
         sys.path.insert(0, {os.getcwd()!r})

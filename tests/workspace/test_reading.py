@@ -14,7 +14,7 @@ from toolkit.workspace import Workspace
 
 
 def test_a_file_is_opened_for_reading(root, space):
-    """What comes back is a file that can be read in parts and sought in."""
+    """It can be read in parts and can seek."""
     (root / "file").write_bytes(b"0123456789")
     with space.open("file") as file:
         file.seek(4)
@@ -114,8 +114,8 @@ def test_a_file_is_read_up_to_the_limit(root, space):
         Workspace(root, max_read_bytes=3).read("file")
 
 
-def test_a_file_that_says_nothing_of_its_size_is_bounded_too(way):
-    """Files of /proc have no size, and hold something all the same."""
+def test_a_file_without_a_known_size_is_bounded(way):
+    """Files of /proc have the size 0 and some content."""
     space = Workspace(f"/proc/{os.getpid()}/task", way=way)
     path = f"{os.getpid()}/status"
     assert space.stat(path).size == 0
@@ -158,7 +158,7 @@ def test_stat_describes_the_file_that_open_would_open(root, space):
 
 
 def test_place_is_one_name_for_one_file(root, space):
-    """By every path to a file, its place is the same, also if it is not there yet."""
+    """Every path to a file has the same place, also if the file does not exist yet."""
     (root / "link").symlink_to("file")
     (root / "here").symlink_to(".")
     paths = ("file", "link", f"{root}/link", "here/link", "here/here/file")
@@ -190,8 +190,8 @@ def test_is_kept_says_whether_a_name_is_protected(root):
         ("./~notes", "./~notes"),
     ],
 )
-def test_paths_are_shown_as_the_model_would_write_them(root, space, path, display):
-    """Relative where they are inside, absolute elsewhere, and fit to be given back."""
+def test_paths_are_shown_in_the_form_for_the_model(root, space, path, display):
+    """They are relative inside and absolute elsewhere, and a tool accepts them."""
     assert space.shown(path.format(root=root)) == display.format(root=root)
 
 
@@ -203,7 +203,7 @@ def test_paths_of_the_whole_disk_are_shown_without_the_slash(way):
 
 
 def test_a_preview_may_read_and_not_write(root, space):
-    """What reads without telling Python tells the guard of previews, and needs nothing that it refuses."""
+    """The guard of previews knows the reads of a workspace, which bypass Python."""
     (root / "file").write_bytes(b"x")
     with read_only() as tried:
         assert space.read("file") == b"x"
@@ -258,8 +258,8 @@ def test_a_moved_root_is_refused(root, space, use):
         ({"folders": ["/etc/passwd"]}, ValueError, "is a file"),
     ],
 )
-def test_options_are_checked_where_they_are_given(root, options, error, reason):
-    """A mistake is told when the workspace is made, with its name."""
+def test_options_are_checked_at_construction(root, options, error, reason):
+    """The error has the name of the option."""
     with pytest.raises(error, match=reason):
         Workspace(root, **options)
 

@@ -52,8 +52,8 @@ def test_an_entry_has_size_and_time_and_mode(tree, space):
     ("path", "paths"),
     [("b", ["b/a", "b/z"]), ("to_b", ["to_b/a", "to_b/z"]), ("b/a/", ["b/a/deep"]), ("{root}/b/a", ["b/a/deep"])],
 )
-def test_entries_carry_the_path_that_was_asked_for(tree, space, path, paths):
-    """Each path can be given back as it is."""
+def test_entries_have_the_given_path(tree, space, path, paths):
+    """Each path can be given back unchanged."""
     paths_found = [entry.path for entry in space.entries(path.format(root=tree))]
     assert paths_found == paths
     assert [space.stat(entry_path).path for entry_path in paths_found] == paths
@@ -100,8 +100,8 @@ def test_a_folder_that_cannot_be_listed_is_an_error_at_once(tree, space, verb, p
         getattr(space, verb)(path)
 
 
-def test_a_folder_that_vanishes_is_passed_over(tree, space):
-    """What goes away during a walk is left out, and the walk goes on."""
+def test_a_folder_that_vanishes_is_skipped(tree, space):
+    """The walk goes on."""
     entries = []
     for entry in space.walk():
         entries.append(entry.path)
@@ -144,8 +144,8 @@ def test_names_that_mean_something_elsewhere_can_be_given_back(root, space):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tree=TREES)
-def test_a_walk_finds_what_the_system_finds(scratch, way, tree):
-    """On any tree the walk tells the same names as `os.walk` without links, each once."""
+def test_a_walk_finds_the_same_names_as_the_system(scratch, way, tree):
+    """On any tree the names are those of `os.walk` without links, each once."""
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=scratch) as folder:

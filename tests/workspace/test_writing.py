@@ -85,7 +85,7 @@ def test_a_new_file_has_the_mode_of_any_new_file(root, space, mask):
 
 @pytest.mark.parametrize(("mode", "mode_after"), [(0o600, 0o600), (0o755, 0o755), (0o664, 0o664), (0o6755, 0o755)])
 def test_a_replaced_file_keeps_its_mode(root, space, mode, mode_after):
-    """All permission bits are kept but those that run it as another user."""
+    """All permission bits are kept, except those that run it as another user."""
     (root / "file").write_bytes(b"old")
     (root / "file").chmod(mode)
     space.write("file", b"new")
@@ -101,7 +101,7 @@ def test_a_replaced_file_keeps_its_owner_if_the_system_permits(root, space):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
-def test_an_owner_that_cannot_be_kept_is_no_obstacle(root, space):
+def test_a_write_succeeds_although_the_owner_cannot_be_kept(root, space):
     """A file of another user that may be written belongs to the writer afterwards."""
     (root / "file").write_bytes(b"old")
     os.chown(root / "file", 1234, 2345)
@@ -141,8 +141,8 @@ def test_a_program_that_runs_is_replaced(root, space):
 
 
 @pytest.mark.parametrize("old", [b"old", None])
-def test_a_link_stays_and_what_it_leads_to_is_written(root, space, old):
-    """This holds also when there is nothing yet where it leads."""
+def test_writing_to_a_link_writes_its_target(root, space, old):
+    """The link stays, and the target may be missing."""
     (root / "folder").mkdir()
     if old is not None:
         (root / "folder" / "file").write_bytes(old)
@@ -168,8 +168,8 @@ def test_other_names_of_a_file_keep_the_old_content(root, space):
         (None, digest(b""), "was removed since it was read"),
     ],
 )
-def test_something_else_than_expected_is_kept(root, space, old, expected, reason):
-    """What changed meanwhile is not overwritten, and nothing is left behind."""
+def test_content_that_was_not_expected_is_kept(root, space, old, expected, reason):
+    """A file that changed is not overwritten, and no temporary file is left."""
     if old is not None:
         (root / "file").write_bytes(old)
     with pytest.raises(Changed, match=f"'file' {reason}"):
@@ -190,8 +190,7 @@ def test_a_file_with_the_expected_digest_is_replaced(root, space, old, expected)
     assert names(root) == ["file"]
 
 
-def test_folders_made_for_nothing_are_removed(root, space):
-    """A write that fails leaves no empty folders."""
+def test_folders_of_a_failed_write_are_removed(root, space):
     (root / "kept").mkdir()
     with pytest.raises(Changed):
         space.write("kept/a/b/file", b"x", expected=digest(b""))
@@ -216,8 +215,7 @@ def test_a_write_has_a_limit(root):
     assert (root / "file").read_bytes() == b"1234"
 
 
-def test_a_file_too_large_to_be_kept_is_not_replaced(root):
-    """What cannot be given back is not overwritten."""
+def test_a_file_that_is_too_large_to_return_is_not_replaced(root):
     (root / "file").write_bytes(b"12345")
     space = Workspace(root, max_read_bytes=4)
     with pytest.raises(ToolError, match="holds more than 4 bytes, too many to be replaced"):
@@ -261,8 +259,8 @@ def test_threads_never_lose_each_others_writes(scratch, root, space):
     assert space.read("count") == b"200"
 
 
-def test_one_of_many_makes_a_file(root, space):
-    """Where nothing was expected, exactly one thread is the first; folders on the way do not get in the way."""
+def test_one_of_many_threads_creates_a_file(root, space):
+    """No thread expects the file. New folders on the way cause no failure."""
     won, lost = [], []
     barrier = threading.Barrier(8)
 
@@ -302,7 +300,7 @@ FAULTS = [
     ("call", "number", "reason"), FAULTS, ids=[f"{call}-{errno.errorcode[number]}" for call, number, _ in FAULTS]
 )
 def test_a_disk_that_fails_leaves_the_old_file(root, space, call, number, reason):
-    """After any refusal of the system: the old file stays, no other file does, and the reason is in the error."""
+    """After any error of the system, the old file stays, no other file does, and the reason is in the error."""
     (root / "file").write_bytes(b"old")
     with pytest.raises(ToolError, match=f"'file' cannot be written.*{reason}.*; what was there is as it was"):
         refusing(call, number, lambda: space.write("file", b"new"))
@@ -311,16 +309,16 @@ def test_a_disk_that_fails_leaves_the_old_file(root, space, call, number, reason
 
 
 @pytest.mark.parametrize("call", ["mkdirat", "write", "linkat"])
-def test_a_disk_that_fails_leaves_nothing_new(root, space, call):
-    """A file that cannot be made leaves neither itself nor its folders."""
+def test_a_disk_that_fails_leaves_no_new_file(root, space, call):
+    """The new folders are removed as well."""
     with pytest.raises(ToolError, match="the disk is full"):
         refusing(call, errno.ENOSPC, lambda: space.write("a/b/file", b"new", expected=None))
     assert names(root) == []
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_disk_without_second_names_gets_new_files_too(root, space, number):
-    """Where a file can have one name only, a new one is renamed into place."""
+def test_a_disk_without_hard_links_gets_new_files(root, space, number):
+    """A new file is renamed into place."""
     refusing("linkat", number, lambda: space.write("file", b"new", expected=None))
     assert names(root) == ["file"]
 
@@ -356,8 +354,8 @@ def test_unfinished_writes_are_swept(root, space):
     assert (root.parent / "outside" / name).exists()
 
 
-def test_a_write_under_way_is_not_swept(root, space):
-    """What is young may still be finished by another process."""
+def test_a_write_in_progress_is_not_swept(root, space):
+    """Another process may still finish a young file."""
     leave(root / ".toolkit-0123456789abcdef.tmp")
     assert space.sweep() == []
     assert len(names(root)) == 1
@@ -411,8 +409,8 @@ def folder(root):
 
 
 @pytest.mark.parametrize("replacement", ["nothing", "folder", "file"])
-def test_a_folder_that_is_moved_meanwhile_gets_nothing(root, way, folder, replacement):
-    """What was judged is a path; the folder that had it is no longer there."""
+def test_no_file_is_written_into_a_folder_that_was_moved(root, way, folder, replacement):
+    """The judged path does not lead there any more."""
 
     def move():
         folder.rename(root.parent / "moved")
@@ -442,8 +440,8 @@ def test_a_link_that_appears_during_a_write_is_eloop(root, way, folder, swapped)
 
 
 @pytest.mark.parametrize("action", ["change", "replace", "remove"])
-def test_a_file_that_changes_meanwhile_is_noticed(root, way, folder, action):
-    """What is compared is what is there at the end, not what was there at the start."""
+def test_a_file_that_changes_during_a_write_is_noticed(root, way, folder, action):
+    """The comparison is with the file at the end, and not at the start."""
 
     def act():
         if action == "change":
@@ -459,16 +457,16 @@ def test_a_file_that_changes_meanwhile_is_noticed(root, way, folder, action):
     assert not (folder / "file").exists() or (folder / "file").read_bytes() == b"other"
 
 
-def test_a_file_that_is_made_meanwhile_is_kept(root, way, folder):
-    """A new file does not replace one that another program made in the meantime."""
+def test_a_file_that_is_created_during_a_write_is_kept(root, way, folder):
+    """A new file does not replace one of another program."""
     with pytest.raises(Changed, match="exists already"):
         write_while(root, way, lambda: (folder / "new").write_bytes(b"theirs"), path="folder/new", expected=None)
     assert (folder / "new").read_bytes() == b"theirs"
     assert names(folder) == ["file", "new"]
 
 
-def test_a_file_that_is_made_at_the_last_moment_is_kept(folder):
-    """The system itself refuses to give the name of a new file to a second one."""
+def test_a_file_that_is_created_at_the_last_moment_is_kept(folder):
+    """The system refuses to give its name to a second file."""
     (folder / "temporary").write_bytes(b"ours")
     fd = os.open(folder, os.O_PATH)
     try:
@@ -479,8 +477,8 @@ def test_a_file_that_is_made_at_the_last_moment_is_kept(folder):
     assert (folder / "file").read_bytes() == b"old"
 
 
-def test_a_pipe_that_appears_meanwhile_is_not_waited_for(root, way, folder):
-    """What is no file any more is told at once."""
+def test_a_pipe_that_appears_during_a_write_is_not_waited_for(root, way, folder):
+    """The error comes at once."""
 
     def swap():
         (folder / "file").unlink()

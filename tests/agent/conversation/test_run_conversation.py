@@ -73,7 +73,7 @@ def test_old_results_are_cut_and_the_last_turns_stay(conversation):
 
 
 @pytest.mark.parametrize("frame_results", [True, False])
-def test_results_are_framed_only_where_they_are_sent(frame_results):
+def test_results_are_framed_only_when_they_are_sent(frame_results):
     """The messages that are kept have the plain text."""
     conversation = RunConversation([UserMessage.of("go")], frame_results=frame_results)
     (one_call,) = conversation.add_reply(AssistantMessage(calls=(call("look", what="a"),)))

@@ -47,8 +47,7 @@ async def test_a_word_reaches_the_model_with_its_next_turn():
     assert agent.asked[1].messages[-1].text == "Stop at ten."
 
 
-async def test_a_word_is_an_event_and_part_of_the_run():
-    """It is an event and part of the Run."""
+async def test_a_message_to_a_run_is_an_event_and_part_of_the_run():
     events = []
     agent = speaking_agent([[call("speak")], "Ten."], on_event=events.append)
     run = await agent.run("Count.")
@@ -139,8 +138,8 @@ async def test_a_listener_can_speak_to_the_run_of_its_event():
     assert agent.asked[1].messages[-1].text == "Enough."
 
 
-async def test_a_word_to_a_run_that_then_waits_is_kept_until_it_is_resumed():
-    """It is part of the Run, also of a saved one."""
+async def test_a_message_to_a_run_that_then_waits_is_kept_until_the_resume():
+    """It is part of the run, also of a saved one."""
     agent = speaking_agent([[call("speak"), call("cut", wood="oak")], "Done."])
     waiting = await agent.run("Cut.")
     assert (waiting.status, waiting.unread) == ("waiting", (UserMessage.of("Stop at ten."),))
@@ -150,8 +149,8 @@ async def test_a_word_to_a_run_that_then_waits_is_kept_until_it_is_resumed():
     assert (run.unread, agent.asked[1].messages[-1].text) == ((), "Stop at ten.")
 
 
-async def test_a_word_to_a_run_that_fails_is_read_before_the_next_prompt():
-    """What was said first is read first."""
+async def test_a_message_to_a_run_that_fails_is_read_before_the_next_prompt():
+    """The messages keep their order."""
 
     async def fail(request):
         agent.say("Hurry.")
@@ -248,7 +247,7 @@ async def test_a_saved_run_with_malformed_unread_messages_is_refused(unread):
 
 
 @given(st.lists(st.sampled_from(["add", "take", "close_if_empty", "close"])))
-def test_an_inbox_loses_nothing(steps):
+def test_an_inbox_loses_no_message(steps):
     """Every message that was accepted is taken once or still there; a closed inbox accepts none."""
     inbox, accepted, messages, is_open = RunInbox(), [], [], True
     for number, step in enumerate(steps):
@@ -297,7 +296,7 @@ def test_a_message_does_not_reach_a_run_that_starts_afterwards():
         assert (len(first.messages), len(second.messages)) == (1, 0)
 
 
-async def test_a_word_may_start_a_skill_or_show_a_picture():
+async def test_a_message_to_a_run_may_start_a_skill_or_show_a_picture():
     """It is read in the same way as a prompt."""
     events = []
 

@@ -63,8 +63,8 @@ def conversations(draw) -> list:
 
 @given(conversations(), st.integers(1000, 3000), st.integers(1, 3))
 @settings(max_examples=limit_examples(40))
-def test_any_conversation_stays_valid_and_nothing_that_must_be_kept_is_lost(messages, limit, times):
-    """When `compact_at` is reached the model sums up old turns; results, open requests and the plan are kept."""
+def test_any_conversation_stays_valid_after_a_summary(messages, limit, times):
+    """At `compact_at` the model sums up old turns. Results, open requests and the plan are kept."""
     conversation = RunConversation(messages, frame_results=False)
     for number in range(times):
         before, earlier = list(conversation.messages), conversation.summary or Summary(text="")
@@ -154,8 +154,8 @@ def test_older_messages_of_the_user_stay_while_there_is_room():
     st.lists(st.text(st.characters(codec="utf-8"), max_size=50), max_size=3),
 )
 @settings(max_examples=limit_examples(20))
-def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
-    """A summary that tries to inject instructions is marked as what it is."""
+def test_the_summary_message_describes_itself_and_its_text_cannot_end_the_frame(text, calls):
+    """A summary that tries to inject instructions stays marked as a summary."""
     summary = Summary(text=text, calls=tuple(calls), messages=7)
     message_text = summary.to_message().text
     head, _, rest = message_text.partition("\n")
@@ -173,7 +173,6 @@ def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
 )
 @settings(max_examples=limit_examples(20))
 def test_a_summary_survives_json(summary):
-    """What is written can be read back."""
     assert Summary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
 
 
@@ -225,7 +224,7 @@ def test_lines_about_calls_are_short_and_the_newest_stay():
 @given(st.text(max_size=300), st.integers(30, 100))
 @settings(max_examples=limit_examples(20))
 def test_a_shortened_text_keeps_both_ends(text, limit):
-    """It says how much is missing, and can be sent."""
+    """It has the number of missing characters, and can be sent."""
     short, sendable = shorten(text, limit), text.encode("utf-8", "replace").decode()
     if len(text) <= limit:
         assert short == sendable
@@ -240,8 +239,7 @@ def test_a_shortened_text_keeps_both_ends(text, limit):
 @given(messages=conversations())
 @settings(max_examples=8)
 @pytest.mark.long
-def test_every_provider_is_sent_what_it_accepts_after_a_summary(name, messages):
-    """Valid message sequences for every provider."""
+def test_every_provider_gets_a_valid_request_after_a_summary(name, messages):
     conversation = RunConversation(messages, frame_results=False)
     split = conversation.find_old_messages(1000)
     if split is not None:
@@ -276,7 +274,7 @@ def test_images_do_not_break_a_summary():
 
 
 def test_a_summary_is_written_from_the_texts_of_resources():
-    """What a user gave as a resource is said; sound is named."""
+    """A resource from the user is part of the text, and sound is named."""
     message = UserMessage.of("see", ResourcePart("memo:1", "Buy milk."), AudioPart(b"x", "audio/wav"))
     (entry,) = _render_entries([message], 1000)
     assert entry == "[user] see [resource memo:1]\nBuy milk. (AudioPart, which is not shown)"

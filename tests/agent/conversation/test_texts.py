@@ -32,8 +32,8 @@ def frame_text(result: ToolResult) -> str:
 
 
 @given(st.text(), st.text())
-def test_no_output_holds_the_mark_that_frames_it(text, forged):
-    """It is chosen when the output is known; what the output claims as its own is dropped."""
+def test_no_output_holds_the_mark_of_its_frame(text, forged):
+    """The mark is chosen when the output is known, and false marks in the output are dropped."""
     marks = iter([text[:8] or "a", forged or "b", "0123456789abcdef", "fedcba9876543210"])
     result = mark_result(ToolResult(text, metadata={"toolkit.frame": "mine"}), make_mark=lambda: next(marks))
     mark = result.metadata["toolkit.frame"]
@@ -114,7 +114,7 @@ def test_a_short_conversation_is_not_compacted():
     assert compact_messages(conversation("a" * 500, "b" * 500, "c" * 500), 5000) is None
 
 
-def test_the_oldest_results_are_cut_and_say_so():
+def test_the_oldest_results_are_cut_with_a_note():
     """The note has the number of characters and the name of the tool. The last two turns stay whole."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(5))), 4000)
     texts = [message.results[0].text for message in cut.messages if isinstance(message, ToolMessage)]
@@ -127,14 +127,14 @@ def test_the_oldest_results_are_cut_and_say_so():
 
 
 def test_no_more_than_half_is_cut():
-    """So the next turn does not have to cut again."""
+    """The next turn does not have to cut again."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(20))), 15_000)
     assert 6000 < sum(map(size_of, cut.messages)) <= 7500
     assert cut.results < 18
 
 
 def test_pictures_count_and_are_cut():
-    """They are the largest of all."""
+    """They are larger than any text."""
     messages = [UserMessage.of("go"), *turn(0, "see", parts=(ImagePart(b"x" * 9000),)), *turn(1, "b"), *turn(2, "c")]
     cut = compact_messages(messages, 5000)
     assert (cut.messages[2].results[0].parts, cut.messages[2].results[0].text[:4]) == ((), "[12,")
@@ -190,8 +190,8 @@ def test_a_cut_never_breaks_the_pairs(sizes, most):
 
 
 @pytest.mark.anyio
-async def test_a_long_run_is_cut_while_it_goes_on():
-    """The model reads the note; what was said is what is kept."""
+async def test_a_long_run_is_cut_during_the_run():
+    """The model reads the note, and the run keeps the whole text."""
     shed = Shed()
 
     @shed.catalog.tool(read_only=True)
@@ -232,8 +232,8 @@ def test_an_id_that_cannot_be_used_is_replaced(key):
     ("name", "legal"),
     [("read file!", "read_file_"), ("", "_"), ("1st", "_1st"), ("é" * 90, "_" * 63), ("-x", "_-x"), (None, "NoneType")],
 )
-def test_a_name_that_no_tool_can_have_is_kept_otherwise_and_called_as_it_is(name, legal):
-    """Providers refuse to read it; it must not become the name of a tool that there is."""
+def test_an_illegal_tool_name_is_replaced_in_the_conversation(name, legal):
+    """Providers refuse to read it again. It must not become the name of another tool."""
     message, calls = make_valid(AssistantMessage(calls=(ToolCall(name, {}, "c1"),), native=NATIVE), ())
     assert (message.calls[0].name, calls[0].name, message.native) == (
         legal,
@@ -259,7 +259,7 @@ def deep(levels):
 
 @pytest.mark.parametrize("arguments", [deep(100), deep(5000), {"a": float("nan")}, {"a": "\ud800"}, {1: 2}, "\ud800{"])
 def test_arguments_that_are_not_json_can_still_be_kept_and_sent(arguments):
-    """What runs is what was said, so that it is refused; what is kept can be written down."""
+    """The call gets the original arguments and refuses them. The kept form can be written down."""
     message, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
     assert calls[0].arguments is arguments
     assert json.dumps(message.to_json(), allow_nan=False, ensure_ascii=False).encode()

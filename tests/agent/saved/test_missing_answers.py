@@ -67,8 +67,8 @@ async def test_unwrap_of_a_waiting_run_names_the_requests_and_how_to_answer():
     assert resumed.unwrap() == "Cut."
 
 
-async def test_unwrap_of_a_stopped_run_names_what_stopped_it():
-    """`run.unwrap()` raises a clear exception that names the ending."""
+async def test_unwrap_of_a_stopped_run_names_the_reason():
+    """`run.unwrap()` raises an exception that names the ending."""
     run = await Shed().agent([[call("look", what="oak")]] * 2, max_turns=1).run("go")
     with pytest.raises(NoAnswer, match=r"the run was stopped \(turns\): the budget of 1 .*`max_turns`"):
         run.unwrap()
@@ -119,7 +119,7 @@ async def test_reading_the_text_of_a_run_warns_only_if_the_run_has_no_answer(scr
 
 
 async def test_a_missing_key_is_named_where_the_text_is_read(caplog, monkeypatch):
-    """With no API key `print(run.text)` printed an empty line and exited 0."""
+    """Without an API key, reading `run.text` must not give an empty text silently."""
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     shed = Shed()
     agent = shed.agent([])
@@ -132,8 +132,8 @@ async def test_a_missing_key_is_named_where_the_text_is_read(caplog, monkeypatch
 
 
 @pytest.mark.long
-def test_a_program_without_a_key_says_so_on_standard_error():
-    """With no API key `print(run.text)` printed an empty line and exited 0."""
+def test_a_program_without_a_key_reports_the_missing_key_on_standard_error():
+    """It must not print an empty line and exit with 0."""
     program = (
         "import asyncio\n"
         "from toolkit import Agent\n"

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 KEY, OTHER = b"k" * 32, "o" * 32
 
 
-async def test_a_sealed_run_brings_its_authority_back():
-    """Mode, grants and principal are as they were, and no person is asked again."""
+async def test_a_sealed_run_keeps_its_authority():
+    """Mode, grants and principal are unchanged, and no person is asked again."""
     shed = Shed()
     agent = shed.agent(
         [[call("cut", wood="oak")], "Done.", [call("cut", wood="elm")], "Done."], session=Session(principal="ada")
@@ -101,7 +101,7 @@ async def test_a_run_opens_with_any_of_several_keys():
 
 
 async def test_a_seal_can_be_too_old():
-    """What was granted long ago need not count for ever."""
+    """An old grant need not count for ever."""
     now = [1000.0]
     seal = RunSeal(KEY, clock=lambda: now[0])
     text = seal.seal(await Shed().agent(["Hello."]).run("go"))
@@ -111,7 +111,7 @@ async def test_a_seal_can_be_too_old():
         seal.open(text, max_age_seconds=40)
 
 
-async def test_an_unknown_version_is_refused_even_if_it_is_signed():
+async def test_an_unknown_version_is_refused_even_with_a_signature():
     text = json.dumps({"version": 99})
     sealed = json.dumps({"content": text, "seal": sign_content(KEY, digest_parts("toolkit run", text).encode())})
     with pytest.raises(SealError, match="version 99"):

@@ -145,8 +145,8 @@ async def test_a_saved_run_has_to_be_read_first(verb, saved):
         await verbs[verb]()
 
 
-async def test_a_sub_run_that_belongs_to_nothing_is_refused():
-    """Nothing hides in a saved run."""
+async def test_a_sub_run_without_a_parent_call_is_refused():
+    """A saved run cannot hide one."""
     run = await waiting_run()
     data = run.to_json()
     sub = SubRun(call_id="elsewhere", run=run, tools=("cut",)).to_json()
@@ -161,7 +161,7 @@ async def test_a_sub_run_that_belongs_to_nothing_is_refused():
         Run.from_json(nested)
 
 
-def test_the_text_of_a_run_is_what_was_said_last():
+def test_the_text_of_a_run_is_its_last_message():
     """It is empty if there is no message."""
     message = AssistantMessage(text="One.", calls=(ToolCall("look", {}, "c1"),))
     results = ToolMessage((ToolResult("x", call_id="c1"),))
@@ -198,7 +198,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from([path for path in places(VALID) if path]), JSON)
 def test_a_run_with_anything_in_any_place_is_a_run_or_refused(path, to):
-    """Nothing else is raised, and what is read can be written and continued."""
+    """No other error is raised, and a run that was read can be written and continued."""
     try:
         run = Run.from_json(change_value(VALID, *path, to=to))
     except ValueError:
@@ -209,7 +209,7 @@ def test_a_run_with_anything_in_any_place_is_a_run_or_refused(path, to):
 
 
 async def test_an_empty_answer_is_empty():
-    """What was said beside the calls, or to an earlier prompt, is not shown as the answer."""
+    """Text beside calls and the answer to an earlier prompt are not shown as the answer."""
     message = AssistantMessage(text="I look.", calls=(call("look", "1", what="oak"),))
     agent = Shed().agent([message, "", "Yes.", "", message])
     run = await agent.run("is it done?")
@@ -222,8 +222,8 @@ async def test_an_empty_answer_is_empty():
 
 
 @pytest.mark.parametrize("text", ["I cut.", ""])
-async def test_the_text_of_a_run_that_is_not_done_is_what_was_said_last(text):
-    """Beside the calls that wait, and not what an earlier prompt was answered with."""
+async def test_the_text_of_an_unfinished_run_is_its_last_message(text):
+    """It may stand beside calls that wait, and is not the answer to an earlier prompt."""
     waits = AssistantMessage(text=text, calls=(call("cut", "1", wood="oak"),))
     agent = Shed().agent(["Hello.", waits])
     run = await agent.run("cut", run=await agent.run("hello"))

@@ -94,8 +94,8 @@ def test_a_question_is_asked_as_its_schema_suggests(schema, typed, answer):
     assert decision.by == "ada"
 
 
-def test_the_person_sees_what_is_asked_and_how_to_answer():
-    """The tool, its arguments, the message behind a bar, the choices and the commands."""
+def test_the_form_shows_the_question_and_the_commands():
+    """It has the tool, its arguments, the message behind a bar, the choices and the commands."""
     former = AnsweredQuestion(question=Question(key="name", message="Name?", schema={}), answer="Ada")
     declined = AnsweredQuestion(question=Question(key="age", message="Age?", schema={}), answer=DECLINED)
     decision, output = ask("3\nbag\n\n2\n", BOX, {"enum": ["S", "M"], "default": "S"}, answers=(former, declined))

@@ -114,7 +114,7 @@ async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name,
 
 
 async def test_a_command_that_succeeds_is_not_an_error(workspace):
-    """Neither output on standard error nor a process that is left running makes it one."""
+    """Output on standard error does not make it an error, and neither does a process that is left running."""
     dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
     result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
     assert (result.kind, result.is_error) == ("ok", False)
@@ -122,7 +122,7 @@ async def test_a_command_that_succeeds_is_not_an_error(workspace):
 
 @pytest.mark.parametrize("name", ALL)
 async def test_the_working_folder_and_named_variables_are_kept(bash, name, workspace):
-    """Nothing else is: neither other variables nor functions nor options."""
+    """Other variables, functions and options are not kept."""
     assert await bash("cd sub; KEPT='a b\nc'; LOST=x; f() { :; }; set -f", name=name) == "(no output)"
     assert await bash('echo "$PWD|$KEPT|$LOST|$-"; type f', name=name) == (
         f"{workspace.root}/sub|a b\nc||hBc\nstderr: bash: line 1: type: f: not found\nexit code: 1"
@@ -144,8 +144,8 @@ async def test_a_folder_outside_is_not_kept(bash, workspace):
     assert await bash("pwd") == workspace.root
 
 
-async def test_a_folder_that_is_gone_is_not_started_in(bash, workspace):
-    """If another process or the command itself removed it, the result says so once."""
+async def test_a_working_folder_that_was_removed_is_replaced_by_the_root(bash, workspace):
+    """The result says so once, if another process or the command itself removed it."""
     await bash("cd sub")
     os.rmdir(os.path.join(workspace.root, "sub"))
     root = workspace.root
@@ -155,7 +155,7 @@ async def test_a_folder_that_is_gone_is_not_started_in(bash, workspace):
 
 
 async def test_a_folder_that_became_a_link_out_is_not_started_in(bash, workspace, tmp_path):
-    """What was judged to be inside has to be so when the next command starts."""
+    """The folder has to be inside when the next command starts."""
     await bash("cd sub")
     os.rename(f"{workspace.root}/sub", f"{workspace.root}/other")
     os.symlink(tmp_path, f"{workspace.root}/sub")
@@ -202,7 +202,7 @@ async def test_an_endless_output_is_cut_and_ended_in_time(bash):
     assert "timed out" in text
 
 
-async def test_a_process_left_running_is_ended_and_the_result_says_so(bash):
+async def test_a_process_left_running_is_ended_with_a_note(bash):
     """The note names the better way, `background`."""
     text = await bash("sleep 62.22 & echo done")
     assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for servers and watchers"
@@ -217,7 +217,7 @@ async def test_several_processes_left_running_are_counted(bash):
 
 
 async def test_bash_counts_the_lines_of_the_command(bash):
-    """And of nothing that was put around it."""
+    """The lines of the wrapper around it do not count."""
     assert "bash: line 3: nosuchcommand: command not found" in await bash("true\n\nnosuchcommand")
 
 
@@ -241,8 +241,8 @@ async def test_output_is_reported_before_the_command_has_ended(workspace):
     assert messages[-1] == "late\n"
 
 
-async def test_a_cancelled_call_leaves_nothing(workspace):
-    """It is ended before the cancellation goes on."""
+async def test_a_cancelled_call_leaves_no_process(workspace):
+    """The process ends before the cancellation goes on."""
     catalog, progress_came = Catalog(), asyncio.Event()
     catalog.add(bash_for(workspace, sandbox="none"))
     async with Dispatcher(catalog, on_progress=lambda progress: progress_came.set()) as dispatcher:
@@ -254,8 +254,8 @@ async def test_a_cancelled_call_leaves_nothing(workspace):
         assert running("63.33") == []
 
 
-async def test_the_calls_own_limit_counts_too(workspace):
-    """The answer comes before it, with what was printed."""
+async def test_a_command_ends_at_the_time_limit_of_its_call(workspace):
+    """The answer has the output so far."""
     catalog = Catalog()
     catalog.add(bash_for(workspace, sandbox="none"))
     async with Dispatcher(catalog) as dispatcher:
@@ -275,15 +275,14 @@ async def test_the_calls_own_limit_counts_too(workspace):
     ],
 )
 async def test_bad_arguments_are_refused(bash, workspace, arguments, problem):
-    """With the place and the remedy, also when the function is called by hand."""
+    """The message has the place and the remedy, also when the function is called by hand."""
     assert problem in await bash(**arguments)
     tool = bash_for(workspace, sandbox="none")
     with pytest.raises(BadArgs, match=problem):
         await tool.function(**arguments, context=Context(facts=tool.facts))
 
 
-async def test_a_long_command_runs(bash):
-    """Up to what the system takes."""
+async def test_a_command_of_99_000_characters_runs(bash):
     assert await bash(f"echo {'x' * 99_000} | wc -c") == "99001"
 
 
@@ -308,8 +307,8 @@ async def test_bubblewrap_prevents_a_change_of_a_protected_file(bash, workspace)
 
 
 @pytest.mark.parametrize("name", REAL)
-async def test_secrets_stay_secret(bash, name, workspace):
-    """Neither in the workspace nor at home."""
+async def test_a_command_cannot_read_secrets(bash, name, workspace):
+    """This holds in the workspace and in the home folder."""
     write(f"{workspace.root}/sub/.env", "TOKEN=sesame")
     text = await bash(f"cat sub/.env; ls {HOME}/.ssh; grep -rh TOKEN .", name=name)
     assert "sesame" not in text
@@ -337,7 +336,7 @@ async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_facts_say_what_it_runs_in(workspace, name):
+def test_the_facts_name_the_sandbox(workspace, name):
     """A command is destructive in any sandbox; the weak level asks for every command if it was not chosen by name."""
     tool = bash_for(workspace, sandbox=level(workspace, name))
     assert (tool.name, tool.facts.destructive, tool.facts.group) == ("bash", True, "shell")
@@ -346,8 +345,8 @@ def test_the_facts_say_what_it_runs_in(workspace, name):
     assert tool.facts.approval == ("always" if name == "limits" else "never")
 
 
-def test_none_has_to_be_asked_for(workspace):
-    """Then it does not ask by itself; otherwise the strongest one is taken."""
+def test_the_sandbox_none_has_to_be_chosen(workspace):
+    """Then the tool does not ask by itself. Without a choice, the strongest sandbox is used."""
     assert bash_for(workspace, sandbox="none").facts.metadata["sandbox"]["name"] == "none"
     assert bash_for(workspace).facts.metadata["sandbox"]["name"] == best_sandbox(workspace).name
 
@@ -431,7 +430,7 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     shell.close()
 
 
-async def test_a_command_does_not_run_if_there_is_no_bash(workspace, monkeypatch):
+async def test_a_command_does_not_run_without_bash(workspace, monkeypatch):
     """The checks read a command as bash does, and another shell would run `((id))`."""
     monkeypatch.setattr("toolkit.builtin.commands.bash_tool._BASH_FILES", ("/nowhere/bash",))
     dispatcher = Dispatcher(Catalog(bash_for(workspace)), permissions=Permissions(mode="bypass"))

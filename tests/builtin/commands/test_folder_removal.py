@@ -59,7 +59,7 @@ def test_a_very_deep_folder_is_removed(scratch):
 
 @pytest.mark.long
 def test_the_private_folder_of_a_shell_may_be_deep(tmp_path):
-    """What a command left there goes with the conversation."""
+    """A folder that a command left there is removed with the conversation."""
     session = Session()
     private = shell_of(session, str(tmp_path)).private_folder
     dig(f"{private}/home", 5_000)
@@ -91,7 +91,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path):
 
 
 def test_folders_without_permissions_are_removed(scratch):
-    """As go and nix leave them; shown as a user who is not above permissions."""
+    """Programs such as go and nix leave them. The code runs as a user who is not above permissions."""
     folder = scratch / "theirs"
     run = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, str(folder)], capture_output=True, text=True, check=False, timeout=60
@@ -100,14 +100,13 @@ def test_folders_without_permissions_are_removed(scratch):
     assert not folder.exists()
 
 
-def test_a_folder_that_is_not_there_is_gone(tmp_path):
-    """Nothing to do is no failure."""
+def test_removing_a_missing_folder_succeeds(tmp_path):
     assert remove_folder(str(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("most_seconds", [0.0, 2.0])
-def test_it_gives_up_when_the_time_is_up(tmp_path, most_seconds):
-    """With the clock as a parameter: it ticks once a look."""
+def test_the_removal_stops_when_the_time_is_up(tmp_path, most_seconds):
+    """The clock is a parameter, and it ticks once a look."""
     root = tmp_path / "root"
     for name in "abcdef":
         (root / name).mkdir(parents=True)

@@ -102,8 +102,7 @@ async def test_a_finished_job_shows_its_exit_code_and_both_streams(dispatcher, s
     assert read.text.endswith("job_1: exit code: 3")
 
 
-async def test_no_jobs_are_listed_as_none(dispatcher, session):
-    """Rather than as an empty text."""
+async def test_an_empty_list_of_jobs_has_a_text(dispatcher, session):
     assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
 
 
@@ -184,7 +183,7 @@ print(shell.private_folder)
 
 
 def test_too_many_jobs_are_refused(start):
-    """With the names of those that run."""
+    """The error names the jobs that run."""
     jobs = SessionJobs()
     for _ in range(20):
         start_command(jobs, "sleep", start("sleep 97.77"))
@@ -205,7 +204,7 @@ def test_only_the_newest_jobs_are_kept(start):
     assert len(jobs.all()) <= 51
 
 
-def test_the_state_of_a_job_that_could_not_be_started_says_so(workspace):
+def test_the_state_of_a_job_that_could_not_be_started_has_the_reason(workspace):
     sandbox = best_sandbox(workspace, level="none")
     job = start_command(SessionJobs(), "nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.wait(20)
@@ -213,7 +212,7 @@ def test_the_state_of_a_job_that_could_not_be_started_says_so(workspace):
 
 
 async def test_a_job_that_does_not_end_at_once_is_reported(workspace, session, start):
-    """It was asked to, and can be looked at again."""
+    """It was asked to end, and its state can be read again."""
     job = start_command(
         shell_of(session, workspace.root).jobs, "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
     )

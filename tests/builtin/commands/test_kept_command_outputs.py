@@ -102,7 +102,7 @@ async def test_the_text_says_how_much_of_a_large_output_is_not_kept(workspace, s
     assert whole == (printed[:2000] + left_out + printed[-150:]).rstrip("\n")
 
 
-async def test_a_job_keeps_what_it_does_not_show(workspace, session):
+async def test_a_job_keeps_the_output_that_is_not_shown(workspace, session):
     """`job_output` shows the end of what a job printed since it was last asked, and names the handle for all of it."""
     command, printed = print_lines(30_000)
     dispatcher = make_dispatcher(workspace)

@@ -44,8 +44,8 @@ def test_no_control_character_is_left_in_any_text(text):
 
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(2, 60))
-def test_the_beginning_and_the_end_are_kept(pieces, most):
-    """However it comes in pieces: all of it if it fits, else both ends and a count of what is between."""
+def test_the_beginning_and_the_end_of_an_output_are_kept(pieces, most):
+    """All of it is kept if it fits, in whatever pieces it comes. Otherwise a count stands for the middle."""
     half = max(1, most // 2)
     buffer = OutputBuffer(head_bytes=half, tail_bytes=half)
     for piece in pieces:
@@ -60,7 +60,7 @@ def test_the_beginning_and_the_end_are_kept(pieces, most):
 
 
 def test_a_character_is_not_cut_in_two():
-    """Where the middle is left out, half characters go with it."""
+    """Half characters beside the middle are left out with it."""
     buffer = OutputBuffer(head_bytes=4, tail_bytes=4)
     buffer.add("äöüäöüäöü".encode())
     assert buffer.take().text == "äö\n[... 10 bytes left out ...]\nöü"
@@ -75,8 +75,8 @@ def test_memory_is_bounded(pieces):
         assert len(buffer._head) + len(buffer._tail) + len(buffer._kept) <= 5 + 20 + 7
 
 
-def test_the_latest_is_handed_out_once():
-    """What came since, and how much of it did not fit."""
+def test_new_output_is_returned_once():
+    """A count says how much of it did not fit."""
     output = OutputBuffer(head_bytes=0, tail_bytes=10)
     output.add(b"first")
     assert output.take().text == "first"
@@ -119,7 +119,7 @@ def test_news_are_short_and_whole():
 
 @pytest.mark.parametrize("text", ["ok 1\n\x1b]0;t\nnot ok 2\n", "\x1bP\nnot ok 2\n"])
 def test_an_unfinished_code_ends_with_its_line(text):
-    """It must not swallow what comes after."""
+    """It must not swallow the text after the line."""
     assert "not ok 2" in make_readable(text)
 
 

@@ -57,16 +57,16 @@ async def test_both_streams_and_the_exit_code_come_back(start):
     assert output.streams == {"stdout": b"out\n", "stderr": b"err\n"}
 
 
-async def test_last_words_are_heard(start):
-    """What a command writes to descriptor 3, up to a bound."""
+async def test_the_state_report_of_a_command_is_read(start):
+    """A command writes it to descriptor 3, up to a bound."""
     assert (await Process(start("echo said >&3"), Output()).wait_for_outcome()).state_report == b"said\n"
     flood = await Process(start("head -c 1000000 /dev/zero >&3"), Output()).wait_for_outcome()
     assert len(flood.state_report) == 1 << 18
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_time_that_is_up_ends_everything(start, name):
-    """Also what ignores the polite signal, and what left the group."""
+async def test_the_end_of_the_time_ends_every_process(start, name):
+    """This includes a process that ignores the polite signal, and one that left the group."""
     script = "trap '' TERM; (trap '' TERM; setsid sleep 81.11) & echo ready; while :; do sleep 81.11; done"
     output = Output()
     ended = await Process(start(script, name=name, timeout_seconds=2, grace_seconds=0.2), output).wait_for_outcome()
@@ -84,7 +84,7 @@ async def test_a_process_that_ignores_sigterm_gets_one_grace_period(start):
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_a_daemon_does_not_keep_the_call_open_or_outlive_it(start, name):
+async def test_a_daemon_does_not_keep_the_call_open_or_outlive_the_call(start, name):
     """The daemon is detached twice, and its pipes are still open."""
     ended = await Process(
         start("(setsid bash -c 'sleep 82.22 & disown' &) ; echo done", name=name), Output()
@@ -93,8 +93,8 @@ async def test_a_daemon_does_not_keep_the_call_open_or_outlive_it(start, name):
     block_until(lambda: not running("82.22"))
 
 
-async def test_stopping_ends_it(start):
-    """And says that it was stopped."""
+async def test_a_stopped_process_ends(start):
+    """The outcome says that it was stopped."""
     process = Process(start("echo ready; sleep 83.33"), Output())
     process.stop()
     process.stop()
@@ -124,8 +124,8 @@ async def test_a_command_that_cannot_be_started_is_an_error_with_the_reason(star
         await process.wait_for_outcome()
 
 
-async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
-    """The system's own words, and the remedy."""
+async def test_a_missing_python_is_an_error(start, monkeypatch):
+    """The message has the words of the system, and the remedy."""
     command = start("true")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(ToolError, match="no process could be started"):
@@ -133,7 +133,7 @@ async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
 
 
 async def test_a_listener_that_fails_ends_the_command(start):
-    """Nothing would read its output any more."""
+    """Its output would have no reader."""
 
     def fail(stream, data):
         raise LookupError("broken")
@@ -143,8 +143,8 @@ async def test_a_listener_that_fails_ends_the_command(start):
     assert running("85.55") == []
 
 
-async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
-    """At the weak levels a command can do that; what carries its mark is found."""
+async def test_a_launcher_that_is_killed_leaves_no_process(start):
+    """A command can kill it at the weak levels. Its processes are found by their mark."""
     ended = await Process(
         start("setsid sleep 86.66 & kill -9 $PPID; sleep 86.66", grace_seconds=0.1), Output()
     ).wait_for_outcome()
@@ -160,8 +160,8 @@ async def test_a_launcher_that_hangs_is_not_waited_for(start):
     block_until(lambda: not running("98.11"))
 
 
-async def test_a_listener_that_fails_while_the_launcher_hangs(start):
-    """It is not waited for either."""
+async def test_a_listener_that_fails_while_the_launcher_hangs_ends_the_command(start):
+    """The launcher is not waited for either."""
 
     def fail(stream, data):
         if data:
@@ -173,8 +173,8 @@ async def test_a_listener_that_fails_while_the_launcher_hangs(start):
     block_until(lambda: not running("98.22"))
 
 
-async def test_how_it_ended_is_not_known_before_it_has(start):
-    """Asking too early is a mistake of ours."""
+async def test_the_outcome_is_not_known_before_the_end(start):
+    """Asking too early is a mistake of the caller."""
     process = Process(start("sleep 87.77"), Output())
     with pytest.raises(RuntimeError, match="still runs"):
         _ = process.outcome
@@ -190,7 +190,7 @@ async def test_a_wait_after_the_end_returns_the_outcome_at_once(start):
 
 
 async def test_files_that_were_changed_are_named(start):
-    """By the marks before and after."""
+    """They are found by the marks before and after."""
     marks = iter([{"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "d": 1}])
     ended = await Process(start("true", marks=lambda: next(marks)), Output()).wait_for_outcome()
     assert ended.changed == ("b", "c", "d")

@@ -69,8 +69,10 @@ async def test_an_approved_command_runs_in_the_folder_that_the_user_saw(dispatch
 
 
 @pytest.mark.parametrize("command", ["cd sub", "NAME=other", "cd sub; NAME=other"])
-async def test_a_conversation_that_has_moved_on_is_asked_about_again(dispatcher, workspace, session, move, command):
-    """With what would happen now; after that answer it runs."""
+async def test_a_command_is_asked_about_again_after_its_conversation_has_moved(
+    dispatcher, workspace, session, move, command
+):
+    """The new request shows what would happen now, and after that approval the command runs."""
     asking = dispatcher()
     waiting = await asking.call("bash", {"command": "rm -r build; pwd"}, session=session)
     await move(command)
@@ -91,8 +93,8 @@ async def test_a_job_is_bound_as_well(dispatcher, session, move):
     assert (await asking.resume(waiting.request.id, YES, session=session)).kind == "waiting"
 
 
-async def test_another_process_asks_again_unless_it_is_the_root(dispatcher, session, move):
-    """There the conversation has no folder: what was shown in the root holds, anything else does not."""
+async def test_another_process_asks_again_unless_the_folder_is_the_root(dispatcher, session, move):
+    """The conversation has no folder there, so only an approval for the root holds."""
     asking = dispatcher()
     at_root = await asking.call("bash", {"command": "true"}, session=session)
     await move("cd sub")
@@ -157,7 +159,7 @@ async def test_a_job_runs_in_the_folder_that_was_judged(moving, workspace, sessi
 
 @pytest.mark.long
 async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatcher, workspace, session):
-    """Whichever comes first: judged in another folder, where no rule allows it, it waits."""
+    """A call that is judged in another folder, where no rule allows it, waits."""
     ruled = dispatcher("default", ["allow bash(cd sub)", "allow bash(pwd)"])
     for _ in range(3):
         calls = [ruled.call("bash", {"command": command}, session=session) for command in ("cd sub", "pwd", "pwd")]
@@ -184,7 +186,7 @@ async def test_the_result_describes_the_folder_in_which_the_command_was_judged(w
 
 
 async def test_a_command_does_not_run_if_its_folder_is_gone(moving, workspace, session, move):
-    """It does not run in another folder, which was not judged for it."""
+    """Another folder was not judged for it."""
     await move("mkdir gone; cd gone")
     result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
     assert (
@@ -231,8 +233,8 @@ def find_start_folder(workspace, session, judged, *, most=1000):
     ],
     ids=["once", "twice in one place", "in two places", "in three places", "forgotten"],
 )
-def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(workspace, session, judged, folder, again):
-    """Ids need not be different, and not everything is remembered; nothing runs unjudged because of that."""
+def test_a_call_whose_start_folder_is_not_known_is_judged_again(workspace, session, judged, folder, again):
+    """Ids may be equal, and not every call is remembered. No call runs unjudged because of that."""
     commands = [f"cd {workspace.root}/sub\nls"] if again else []
     assert find_start_folder(workspace, session, judged, most=3) == (folder, commands)
 
@@ -271,8 +273,7 @@ async def test_checks_see_the_folder(workspace, session, move):
     assert listening.heard[1:] == [command, f"cd {workspace.root}/.git\n{command}"]
 
 
-async def test_a_call_by_hand_has_no_agreement(workspace, session):
-    """Without a person there is nothing to hold it to."""
+async def test_a_call_by_hand_has_no_approval_to_keep_to(workspace, session):
     tool = bash_for(workspace, sandbox="none")
     assert await tool.function("pwd", context=Context(facts=tool.facts)) == workspace.root
 
@@ -301,7 +302,7 @@ def test_a_session_without_commands_starts_at_the_root(workspace, session):
     ],
 )
 def test_values_are_shown_on_one_line_unless_they_look_secret(name, value, described_value):
-    """By their names or by themselves."""
+    """A value is secret by its name or by itself."""
     start_state = StartState(root="/r", folder="/r", variables={name: value})
     assert start_state.describe() == f"in /r\nkept: {name}={described_value}"
 

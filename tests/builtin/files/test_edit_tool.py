@@ -88,7 +88,7 @@ async def test_replace_all_replaces_every_place(tmp_path, edit):
 
 
 async def test_several_edits_are_made_together(tmp_path, edit):
-    """Their order does not matter: all refer to the file as it was."""
+    """Their order does not matter, because all refer to the original file."""
     result = await edit(("g()", "f()"), ("f()", "g()"), ("return 1", "pass", "replace_all"))
     assert (tmp_path / "a.py").read_text() == "def g():\n    pass\n\n\ndef f():\n    pass\n"
     assert result.text.startswith("Edited a.py: 4 replacements\n")
@@ -108,8 +108,8 @@ small = st.text(st.sampled_from("ab\n"), max_size=12)
 
 
 @given(small, st.text(st.sampled_from("ab\n"), min_size=1, max_size=3), small)
-def test_an_edit_is_what_replace_does(text, old, new):
-    """With `replace_all`, and without it wherever there is one place."""
+def test_an_edit_is_equal_to_str_replace(text, old, new):
+    """This holds with `replace_all`, and without it if there is only one place."""
     assume(old in text)
     assert edit_text(text, (old, new, True)) == text.replace(old, new)
     if text.find(old) == text.rfind(old):
@@ -132,7 +132,7 @@ def test_carriage_returns_make_no_difference(text, old, new):
 
 @given(st.lists(st.sampled_from(["one", "two", "three", "four", "\n"]), max_size=8), st.permutations(range(4)))
 def test_the_order_of_edits_does_not_matter(words, order):
-    """All are looked up in the text as it is, and all are made or none."""
+    """All are looked up in the original text, and either all are made or none."""
     text = " ".join(words)
     edits = [("one", "two", True), ("two", "three"), ("three", ""), ("four", "one\n", True)]
 
@@ -180,8 +180,8 @@ async def test_the_difference_turns_the_old_into_the_new(tmp_path, edit, text, n
         (b"one", [("one", "")], b""),
     ],
 )
-async def test_a_file_stays_what_it_was_like(tmp_path, edit, content, edits, changed):
-    """Its line endings, its encoding and its byte order mark."""
+async def test_an_edit_keeps_the_line_endings_and_the_encoding_of_a_file(tmp_path, edit, content, edits, changed):
+    """The byte order mark stays, too."""
     (tmp_path / "a.py").write_bytes(content)
     result = await edit(*edits)
     assert result.kind == "ok", result.text
@@ -201,16 +201,16 @@ async def test_a_file_stays_what_it_was_like(tmp_path, edit, content, edits, cha
         ([("f()", "h()"), ("x", "a\0")], "edits[1].new: it holds a NUL character"),
     ],
 )
-async def test_edits_that_make_no_sense_are_refused_without_asking(dispatcher, edits, words):
-    """They are refused before the file is read and before the user is asked."""
+async def test_invalid_edits_are_refused_before_the_user_is_asked(dispatcher, edits, words):
+    """The file is not read."""
     edit_arguments = [{"old": old, "new": new} for old, new in edits]
     result = await dispatcher("default").call("edit", {"path": "a.py", "edits": edit_arguments})
     assert result.kind == "bad_args"
     assert words in result.text
 
 
-def test_the_function_itself_refuses_them_too(workspace):
-    """Called by hand there is no dispatcher that checks."""
+def test_the_function_of_the_edit_tool_refuses_invalid_edits(workspace):
+    """There is no dispatcher that checks a call by hand."""
     tool = edit_for(workspace)
     with pytest.raises(BadArgs, match="it is empty"):
         tool.function("a.py", [Edit(old="", new="x")], context=Context(facts=tool.facts))
@@ -277,8 +277,8 @@ def test_the_function_itself_takes_a_hundred_too(workspace):
     ("state", "words"),
     [({"deadline": 0.0}, "the time was up before a.py was changed, so it is as it was"), ({}, "it was cancelled")],
 )
-def test_an_abandoned_call_changes_nothing(tmp_path, workspace, state, words):
-    """Whether the time is up or the caller has gone."""
+def test_an_abandoned_call_changes_no_file(tmp_path, workspace, state, words):
+    """The time may be up, or the caller may be gone."""
     tool = edit_for(workspace)
     context = Context(facts=tool.facts, **state)
     if not state:
@@ -288,7 +288,7 @@ def test_an_abandoned_call_changes_nothing(tmp_path, workspace, state, words):
     assert (tmp_path / "a.py").read_text() == CODE
 
 
-def test_time_is_looked_at_before_each_edit():
+def test_the_time_is_checked_before_each_edit():
     """This holds also when none of them is found, which takes longest."""
     looks = []
 
@@ -314,7 +314,7 @@ class CountingText(str):
         return super().find(*arguments)
 
 
-def test_the_newline_of_a_long_line_is_looked_for_once():
+def test_the_newline_of_a_long_line_is_searched_for_once():
     """A search for every place on the line would take the square of their number."""
     text = EditableText("\r\n" + "ab" * 500)
     text.plain = CountingText(text.plain)
@@ -323,8 +323,7 @@ def test_the_newline_of_a_long_line_is_looked_for_once():
     assert text.plain.searches == 1
 
 
-def test_the_limit_of_the_workspace_is_the_tools(tmp_path):
-    """As for every tool that can take long."""
+def test_the_edit_tool_has_the_time_limit_of_the_workspace(tmp_path):
     assert edit_for(Workspace(tmp_path, timeout_seconds=7)).facts.timeout_seconds == 7
 
 
@@ -336,8 +335,8 @@ def test_help_is_given_for_the_first_few():
     assert (message.count("does not appear"), message.count("The file has")) == (9, 3)
 
 
-def test_no_edit_makes_more_than_may_be_written():
-    """It is known before the text is made, which could fill the memory."""
+def test_an_edit_cannot_make_a_file_larger_than_the_limit():
+    """The size is known before the text is made, which could fill the memory."""
     with pytest.raises(ToolError, match="would get 100,000,000,000 characters, and the limit is 500"):
         edit_text("a" * 100_000, ("a", "x" * 1_000_000, True), most_characters=500)
 
@@ -396,8 +395,8 @@ async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
 # Approval.
 
 
-async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """What they agree to is what happens."""
+async def test_a_person_is_shown_the_difference_that_an_edit_makes(tmp_path, dispatcher):
+    """The edit is the one that the person approved."""
     asking = dispatcher("default")
     waiting = await asking.call("edit", {"path": "a.py", "edits": [{"old": "g()", "new": "h()"}]})
     assert "-def g():\n+def h():\n" in waiting.request.preview

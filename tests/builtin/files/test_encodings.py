@@ -75,7 +75,7 @@ def test_binary_data_has_no_encoding(data):
 
 
 def test_a_sample_may_end_inside_a_character():
-    """Only a whole file that ends so is broken."""
+    """Only a whole file with such an end is broken."""
     sample = "Grüße".encode()[:3]
     assert detect_encoding(sample, is_whole=False) == UTF_8
     assert detect_encoding(sample) != UTF_8
@@ -120,8 +120,8 @@ def test_a_character_that_no_file_can_hold_is_named_with_its_position(text, word
     ("text", "ending"),
     [("", None), ("one", None), ("a\nb\n", "\n"), ("a\r\nb", "\r\n"), ("a\r\nb\n", None), ("a\rb", None)],
 )
-def test_line_endings_are_known_if_they_agree(text, ending):
-    """One ending, or none to go by."""
+def test_the_line_ending_of_a_text_is_detected_if_all_lines_agree(text, ending):
+    """A text without a newline has the default ending."""
     assert detect_line_ending(text) == ending
 
 
@@ -140,8 +140,8 @@ def test_line_endings_are_kept(text, ending, converted):
 
 
 @given(lines, st.data())
-def test_a_span_that_is_put_back_changes_nothing(text, data):
-    """Places in the plain text are the same places in the text as it is."""
+def test_replacing_a_span_with_itself_changes_nothing(text, data):
+    """Places in the plain text correspond to places in the original text."""
     source = EditableText(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
     assume(detect_line_ending(text) or "\n" not in source.plain[start:end])
@@ -169,14 +169,14 @@ def test_a_span_is_replaced_in_the_plain_text_too(text, data):
         ("abc", 0, "X\nYbc"),
     ],
 )
-def test_new_lines_end_as_those_around_them(text, at, changed):
-    """In a file that mixes endings the line that is changed decides, or the one before."""
+def test_new_lines_end_like_the_lines_around_them(text, at, changed):
+    """In a file with mixed endings the changed line decides, or the one before."""
     assert EditableText(text).replace_spans([(at, at + 1, "X\nY")]) == changed
 
 
 @given(lines, st.data())
-def test_many_spans_are_replaced_as_one_after_the_other(text, data):
-    """However many of them are on one line: from the last to the first, each in a text of its own."""
+def test_replacing_many_spans_at_once_is_equal_to_replacing_them_one_by_one(text, data):
+    """Many of them may be on one line. One by one, the last span is replaced first."""
     plain = EditableText(text).plain
     cuts = sorted(data.draw(st.sets(st.integers(0, len(plain)), max_size=8)))
     spans = [

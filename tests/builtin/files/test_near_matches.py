@@ -26,8 +26,8 @@ from .code_sample import CODE
         ("def gg(x):\n    return 1", "this is the nearest"),
     ],
 )
-def test_a_slip_is_named_and_the_place_shown(old, words):
-    """As `read` shows it, so that the next try is right."""
+def test_a_slip_is_named_and_the_place_is_shown(old, words):
+    """The place is shown as `read` shows it, so that the next try is right."""
     description = describe_near_match(CODE, old)
     assert words in description
     assert "The file has:\n" in description
@@ -40,8 +40,7 @@ def test_typographic_quotes_are_recognised():
 
 
 @pytest.mark.parametrize(("text", "old"), [(CODE, "%%%%%%"), ("", "x"), (CODE, "\n \n")])
-def test_if_nothing_is_near_nothing_is_shown(text, old):
-    """Only the advice to look again."""
+def test_without_a_near_match_only_the_advice_to_look_again_is_shown(text, old):
     assert describe_near_match(text, old) == ", nor anything near it; read the file again"
 
 

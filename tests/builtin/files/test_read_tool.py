@@ -60,8 +60,8 @@ EXTENDED = WEBP + b"VP8X\x0a\0\0\0\0\0\0\0" + b"\x06\0\0\x04\0\0"
 # Facts.
 
 
-def test_read_only_reads():
-    """It runs in plan mode, and beside others."""
+def test_read_is_read_only():
+    """So it runs in plan mode, and beside other calls."""
     tool = read_for(Workspace(os.getcwd()))
     assert tool.facts.read_only
     assert tool.facts.concurrency_safe
@@ -91,8 +91,8 @@ async def test_lines_are_numbered_and_their_total_is_reported(tmp_path, call):
         ({"offset": 5, "limit": 10**20}, "5\t5\n(end of file: 5 lines in all)"),
     ],
 )
-async def test_a_page_begins_and_ends_where_it_is_asked_to(tmp_path, call, arguments, text):
-    """Offsets count from 1, or from the end; the rest is pointed to."""
+async def test_a_page_begins_and_ends_at_the_given_lines(tmp_path, call, arguments, text):
+    """Offsets count from 1, or from the end. A note points to the rest."""
     (tmp_path / "a.txt").write_text("1\n2\n3\n4\n5\n")
     assert (await call(**arguments)).text == text
 
@@ -106,8 +106,8 @@ async def test_a_page_begins_and_ends_where_it_is_asked_to(tmp_path, call, argum
         ({"offset": 10**30}, "the file has 2 lines in all"),
     ],
 )
-async def test_a_page_that_cannot_be_is_refused(tmp_path, call, arguments, words):
-    """With the parameter, and what would be right."""
+async def test_an_impossible_page_is_refused(tmp_path, call, arguments, words):
+    """The message names the parameter and a right value."""
     (tmp_path / "a.txt").write_text("1\n2")
     result = await call(**arguments)
     assert result.kind == "bad_args"
@@ -122,7 +122,7 @@ def test_the_function_itself_refuses_too(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
-async def test_an_empty_file_says_so(tmp_path, call, content):
+async def test_the_result_says_that_a_file_is_empty(tmp_path, call, content):
     """This holds also if there is only a byte order mark."""
     (tmp_path / "a.txt").write_bytes(content)
     assert (await call()).text.startswith("(the file is empty")
@@ -153,8 +153,8 @@ async def test_other_encodings_and_line_endings_are_read_with_a_note(tmp_path, c
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60))
-async def test_numbering_inverts_to_the_lines_of_the_file(tmp_path, call, text):
-    """Without the numbers, the output is the file, but for the ends of its lines."""
+async def test_a_page_without_its_numbers_has_the_lines_of_the_file(tmp_path, call, text):
+    """Only the line endings may differ."""
     (tmp_path / "a.txt").write_bytes(text.encode())
     page = (await call()).text
     numbered = page.split("\n")[:-1]
@@ -213,7 +213,7 @@ def test_a_page_past_the_end_says_how_many_lines_there_are(tail, lines):
 
 
 async def test_a_long_line_is_cut_visibly(tmp_path, call):
-    """Its length is said, and the next line is where it should be."""
+    """The result says its length, and the next line has the right number."""
     (tmp_path / "a.txt").write_text("ü" * 5000 + "\nnext\n" + "y" * 2000 + "\n")
     lines = (await call()).text.split("\n")
     assert lines[0] == "1\t" + "ü" * 2000 + "... [cut: the line has 10,000 bytes]"
@@ -222,7 +222,7 @@ async def test_a_long_line_is_cut_visibly(tmp_path, call):
 
 
 async def test_a_page_fits_into_a_result(tmp_path, call):
-    """It ends early and points on, instead of being cut by the dispatcher."""
+    """It ends early with a pointer to the rest, so the dispatcher does not cut it."""
     (tmp_path / "a.txt").write_text(("x" * 1990 + "\n") * 100)
     result = await call()
     assert not result.truncated
@@ -231,7 +231,7 @@ async def test_a_page_fits_into_a_result(tmp_path, call):
 
 
 async def test_a_note_says_that_bytes_are_not_text(tmp_path, call):
-    """Where the beginning of a large file is UTF-8 and a later line is not."""
+    """The beginning of a large file may be UTF-8 and a later line may not."""
     (tmp_path / "a.txt").write_bytes(b"fine\n" * 100_000 + b"bad \xff\n" + b"\xef\xbf\xbd honest\n")
     bad = await call(offset=-2, limit=1)
     assert bad.text.startswith("100001\tbad \ufffd\n")
@@ -266,8 +266,8 @@ async def test_a_large_file_is_not_held(tmp_path, call):
     assert "the file has 660,000 lines in all" in (await call(offset=700_000)).text
 
 
-async def test_one_line_without_end_is_not_held(tmp_path, call):
-    """Nor is a file that has no newline, or is mostly a hole."""
+async def test_a_file_that_is_one_long_line_is_not_held_in_memory(tmp_path, call):
+    """The file has no newline and is mostly a hole."""
     fill(tmp_path / "a.txt", b"x" * 1_000_000, size=300_000_000)
     tracemalloc.start()
     result = await call()
@@ -332,8 +332,7 @@ async def test_a_binary_file_is_described_by_its_kind_and_size(tmp_path, call, d
         (EXTENDED, "WebP image", "image/webp", (7, 5)),
     ],
 )
-async def test_an_image_is_an_image(tmp_path, call, data, name, media_type, pixels):
-    """As bytes the model can look at, with words beside it."""
+async def test_reading_an_image_returns_an_image_and_a_description(tmp_path, call, data, name, media_type, pixels):
     (tmp_path / "a.txt").write_bytes(data)
     result = await call()
     words = f"a.txt: {name}, {len(data)} bytes, {pixels[0]} x {pixels[1]} pixels"
@@ -342,7 +341,7 @@ async def test_an_image_is_an_image(tmp_path, call, data, name, media_type, pixe
 
 @pytest.mark.parametrize("data", [png()[:18], JPEG[:5], JPEG[:20] + b"\0", GIF[:7], LOSSY[:20], WEBP + b"ODD "])
 async def test_a_broken_image_has_no_size(tmp_path, call, data):
-    """It may be cut short, or lie about itself; that is no reason to fail."""
+    """It may be cut short or state a wrong size, and reading it does not fail."""
     assert image_size(data) is None
     (tmp_path / "a.txt").write_bytes(data + b"\0\xff")
     assert "pixels" not in (await call()).text
@@ -371,7 +370,7 @@ async def test_an_image_that_is_too_large_is_only_described(tmp_path, call):
 
 
 async def test_a_missing_file_is_answered_with_near_names(tmp_path, call):
-    """With their folder, so that they can be used as they are."""
+    """The names include their folder, so that they can be used as they are."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "reader.py").touch()
     assert "'src/readr.py' does not exist; did you mean 'src/reader.py'?" in (await call("src/readr.py")).text
@@ -380,7 +379,7 @@ async def test_a_missing_file_is_answered_with_near_names(tmp_path, call):
 
 
 async def test_the_error_says_that_a_link_leads_to_no_file(tmp_path, call):
-    """Its own name would be the nearest one."""
+    """The nearest name would be that of the link itself."""
     (tmp_path / "dead").symlink_to("nowhere")
     assert "'dead' is a link that leads to nothing" in (await call("dead")).text
 
@@ -412,8 +411,8 @@ async def test_a_path_that_is_outside_or_protected_is_refused(tmp_path, call, pa
 
 
 @pytest.mark.parametrize("path", [".env", "link", "/etc/passwd"])
-def test_the_tool_alone_refuses_it_too(tmp_path, path):
-    """Without a dispatcher and its checks the workspace still does."""
+def test_the_read_tool_refuses_an_unsafe_path_without_a_dispatcher(tmp_path, path):
+    """The workspace itself checks the path."""
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "link").symlink_to("/etc/passwd")
     tool = read_for(Workspace(tmp_path))
@@ -425,7 +424,7 @@ def test_the_tool_alone_refuses_it_too(tmp_path, path):
 
 
 async def test_a_read_leaves_a_stamp(tmp_path, call):
-    """By the file's one name, however it was called; also of a page, and of an image."""
+    """The stamp is stored under the one real name of the file. A page or an image leaves one, too."""
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "link").symlink_to("a.txt")
     (tmp_path / "b.png").write_bytes(png())

@@ -78,8 +78,8 @@ async def test_a_new_file_is_written_with_its_folders(tmp_path, write):
     )
 
 
-async def test_an_old_file_is_replaced(tmp_path, write):
-    """Its mode stays, and the difference is shown; an absolute path is shown short."""
+async def test_an_old_file_is_replaced_and_keeps_its_mode(tmp_path, write):
+    """The result shows the difference, and an absolute path is shown short."""
     file = tmp_path / "a.txt"
     file.write_text("one\ntwo\n")
     file.chmod(0o750)
@@ -138,8 +138,8 @@ async def test_the_difference_turns_the_old_into_the_new(tmp_path, write, old, n
         (b"\0\1\2", "text", b"text", None),
     ],
 )
-async def test_a_file_stays_what_it_was_like(tmp_path, write, old, content, new, note):
-    """Line endings and encoding are kept where that is possible, and the answer says so."""
+async def test_a_write_keeps_the_line_endings_and_the_encoding_of_a_file(tmp_path, write, old, content, new, note):
+    """The result says so if that is not possible."""
     (tmp_path / "a.txt").write_bytes(old)
     result = await write(content)
     assert (tmp_path / "a.txt").read_bytes() == new
@@ -199,8 +199,8 @@ async def test_a_forbidden_path_is_not_written(tmp_path, write, path, kind):
 # Approval.
 
 
-async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
-    """What they agree to is what happens."""
+async def test_a_person_is_shown_the_difference_that_a_write_makes(tmp_path, dispatcher):
+    """The write is the one that the person approved."""
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     asking = dispatcher("default")
     waiting = await asking.call("write", {"path": "a.txt", "content": "one\n2\n"})
@@ -273,7 +273,7 @@ def test_a_write_in_between_is_not_overwritten(tmp_path):
 
 
 def test_a_write_in_between_asks_again(tmp_path):
-    """What they saw is not what would happen."""
+    """The approved difference is not the one that would happen."""
     function, context = by_hand(Busy(tmp_path), Precondition(path=str(tmp_path / "a.txt"), sha256=digest(b"theirs\n")))
     with pytest.raises(Changed):
         function("a.txt", "mine\n", context=context)
@@ -299,7 +299,7 @@ async def test_a_file_that_changed_since_it_was_read_is_not_overwritten(tmp_path
 
 
 async def test_a_written_file_counts_as_read(tmp_path, write):
-    """It can be written again, and a file that is gone too."""
+    """It can be written again, also after it was removed."""
     session = Session()
     assert (await write("one\n", session=session)).kind == "ok"
     assert (await write("two\n", session=session)).kind == "ok"
@@ -339,8 +339,8 @@ async def test_a_write_through_a_link_names_the_file(tmp_path, write):
     assert "leads to" not in (await write("newer", path="./sub/../sub/a.txt")).text
 
 
-async def test_below_a_file_nothing_is_written(tmp_path, write):
-    """The error is about writing, and says what to do."""
+async def test_a_path_below_a_file_cannot_be_written(tmp_path, write):
+    """The error is about writing, and has the remedy."""
     (tmp_path / "file").touch()
     text = (await write("x", path="file/new")).text
     assert "file/new cannot be written: a name on the way to it is a file and no folder; choose another place" in text
@@ -349,14 +349,13 @@ async def test_below_a_file_nothing_is_written(tmp_path, write):
 # Time.
 
 
-def test_a_call_whose_time_is_up_writes_nothing(tmp_path, workspace):
-    """It is looked at in the last moment before the file is replaced."""
+def test_a_call_whose_time_is_up_writes_no_file(tmp_path, workspace):
+    """The time is checked in the last moment before the file is replaced."""
     tool = write_for(workspace)
     with pytest.raises(ToolError, match="the time was up before a.txt was changed"):
         tool.function("a.txt", "new", context=Context(facts=tool.facts, deadline=0.0))
     assert not (tmp_path / "a.txt").exists()
 
 
-def test_the_limit_of_the_workspace_is_the_tools(tmp_path):
-    """As for every tool that can take long."""
+def test_the_write_tool_has_the_time_limit_of_the_workspace(tmp_path):
     assert write_for(Workspace(tmp_path, timeout_seconds=7)).facts.timeout_seconds == 7

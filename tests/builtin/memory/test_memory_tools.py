@@ -181,7 +181,7 @@ def test_the_modes_ask_as_for_any_tool(store):
 
 
 @pytest.mark.anyio
-async def test_a_person_sees_what_is_replaced_and_what_is_lost(store):
+async def test_a_person_sees_the_note_that_is_replaced_or_deleted(store):
     """The preview has the new note and the old one, of the principal of the call."""
     async with Dispatcher(Catalog(*memory_tools(store)), permissions=Permissions("default")) as dispatcher:
         store.save("ada", MemoryNote(name="tea", text="green"))

@@ -55,14 +55,14 @@ TREE = dict.fromkeys(("a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "b/d.l
         ("a b\n*.l[!n]g\n", ["a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "log/x", "é/a"]),
     ],
 )
-def test_lines_mean_what_they_mean_to_git(tmp_path, lines, left):
-    """Names, anchors, folders, what is taken back, stars, sets and escapes."""
+def test_lines_have_the_same_meaning_as_in_git(tmp_path, lines, left):
+    """The cases have names, anchors, folders, negations, stars, sets and escapes."""
     workspace = plant(tmp_path, {**TREE, ".gitignore": lines})
     assert [path for path in list_unignored(workspace) if path != ".gitignore"] == left
 
 
 def test_an_inner_file_overrules_an_outer_one(tmp_path):
-    """What a folder's own file takes back is there again."""
+    """A negation in the file of a folder includes the path again."""
     workspace = plant(
         tmp_path,
         {".gitignore": "*.log\n", "in/.gitignore": "!keep.log\n", "in/keep.log": "", "in/x.log": "", "keep.log": ""},
@@ -78,7 +78,7 @@ def test_files_above_the_folder_count(tmp_path):
     assert list_unignored(workspace, "in/deep") == ["in/deep/y"]
 
 
-def test_a_folder_that_was_asked_for_is_looked_into(tmp_path):
+def test_an_ignored_folder_that_is_named_is_searched(tmp_path):
     """It is left out of its parent, but not out of itself."""
     workspace = plant(tmp_path, {".gitignore": "build\n", "build/x": "", "y": ""})
     assert list_unignored(workspace) == [".gitignore", "y"]
@@ -101,7 +101,7 @@ def test_git_itself_is_never_there(tmp_path):
 
 
 def test_rules_can_be_switched_off(tmp_path):
-    """Then everything but `.git` is there, and nothing is counted."""
+    """Then everything but `.git` is there, and no count is made."""
     workspace = plant(tmp_path, {".gitignore": "*\n", "x": ""})
     ignoring = GitignoreFilter(workspace, include_ignored=True)
     assert [entry.path for entry in workspace.walk(skip=ignoring)] == [".gitignore", "x"]
@@ -123,7 +123,7 @@ def test_a_file_of_rules_that_cannot_be_read_has_none(tmp_path):
 
 
 def test_a_hostile_line_does_not_stall():
-    """What would keep `re` busy until the end of time is decided at once."""
+    """Such a line would keep `re` busy almost for ever."""
     rules = GitignoreRules(b"*a*a*a*a*a*a*a*a*a*a*a*a*a*b\n" * 50)
     started = time.process_time()
     assert rules.judge("a" * 255, "a" * 255, is_folder=False) is None
@@ -213,7 +213,7 @@ ASCII_PATHS = PATHS.map(lambda path: path.replace("é", "e"))
     ),
 )
 def test_git_gives_the_same_answer(tmp_path_factory, files, rules):
-    """On random trees with random rules in several folders, to the last file."""
+    """This holds on random trees with random rules in several folders."""
     root = tmp_path_factory.mktemp("git")
     for path in files:
         place = root / path
@@ -235,7 +235,7 @@ def test_git_gives_the_same_answer(tmp_path_factory, files, rules):
 @pytest.mark.unmeasured
 @given(lines=st.lists(PATHSPEC_LINES, max_size=4), path=ASCII_PATHS)
 def test_pathspec_gives_the_same_answer(lines, path):
-    """Where it reads a line as git does."""
+    """This holds for the lines that pathspec reads as git does."""
     pathspec = pytest.importorskip("pathspec")
     text = "\n".join(lines)
     assume("//" not in text and "**" not in text)  # two pieces side by side

@@ -32,8 +32,8 @@ def test_glob_runs_in_plan_mode(tmp_path):
     assert (facts.read_only, facts.destructive, facts.open_world, facts.group) == (True, False, False, "search")
 
 
-async def test_a_folder_can_be_looked_at_in_plan_mode(tmp_path):
-    """Without arguments it lists the root, folders included, through a dispatcher."""
+async def test_glob_runs_in_plan_mode_through_a_dispatcher(tmp_path):
+    """Without arguments it lists the root, folders included."""
     workspace = plant(tmp_path, TREE)
     catalog = Catalog()
     catalog.add(glob_for(workspace))
@@ -68,15 +68,15 @@ def test_a_pattern_takes_whole_paths(tmp_path, pattern, paths):
 
 
 def test_the_newest_comes_first(tmp_path):
-    """What changed last is probably what is looked for; equals go by name."""
+    """The file that changed last is probably the wanted one. Equal times go by name."""
     workspace = plant(tmp_path, {"b": "", "c": "", "a": ""})
     os.utime(tmp_path / "b", (1, 1))
     os.utime(tmp_path / "c", (1, 1))
     assert list_paths(workspace) == ["a", "b", "c"]
 
 
-def test_paths_start_at_the_workspace_wherever_the_search_does(tmp_path):
-    """What is listed can be given to `read` as it is."""
+def test_paths_are_relative_to_the_workspace_and_not_to_the_searched_folder(tmp_path):
+    """So they can be given to `read` as they are."""
     assert list_paths(plant(tmp_path, TREE), "*.py", path="src/in") == ["src/in/b.py"]
 
 
@@ -108,7 +108,7 @@ def test_the_git_folder_is_never_listed(tmp_path):
 
 
 def test_secrets_are_listed_by_name(tmp_path):
-    """Their names are no secret; what is inside a protected folder is."""
+    """The names are not secret, but the content of a protected folder is."""
     rows = list_paths(plant(tmp_path, {".env": "KEY=1", ".ssh/id_rsa": "key"}), "**")
     assert set(rows) == {".env", ".ssh/"}
 
@@ -191,8 +191,7 @@ def test_only_ignored_entries_that_could_match_are_counted(tmp_path):
     assert list_paths(workspace, "**/*.py") == ["z.py", "(1 left out by .gitignore; ignored=true lists them)"]
 
 
-def test_it_stops_when_the_caller_is_gone(tmp_path):
-    """A cancelled call looks no further."""
+def test_glob_stops_when_the_caller_is_gone(tmp_path):
     tool = glob_for(plant(tmp_path, {"x": ""}))
     context = Context(facts=tool.facts)
     context.stop.set()

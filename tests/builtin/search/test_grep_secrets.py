@@ -46,7 +46,7 @@ def test_the_content_of_a_protected_file_is_never_shown(tmp_path, grep, options)
 
 @needs_rg
 def test_ripgrep_is_not_given_a_secret(tmp_path):
-    """It does not get the names of protected files, so it clears none of them."""
+    """The program does not get the names of protected files, so it clears none of them."""
     workspace = plant(tmp_path, SECRETS)
     entries = [entry for entry in workspace.walk() if entry.kind == "file"]
     sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
@@ -56,8 +56,8 @@ def test_ripgrep_is_not_given_a_secret(tmp_path):
 
 @needs_rg
 @pytest.mark.skipif(BWRAP is None, reason="bubblewrap (bwrap) is not installed: the sandbox was NOT tested")
-def test_ripgrep_sees_the_workspace_alone(tmp_path):
-    """In its sandbox a program sees no secret, nothing outside, and writes nowhere."""
+def test_ripgrep_sees_only_the_workspace(tmp_path):
+    """In its sandbox it sees no secret and no file outside, and cannot write."""
     outside = tmp_path / "outside"
     outside.write_text("needle")
     workspace = plant(tmp_path / "root", {"open": "needle", ".env": "needle"})
@@ -91,7 +91,7 @@ def test_a_pipe_that_is_named_is_refused(tmp_path, grep):
 
 
 def test_links_are_not_followed(tmp_path, grep):
-    """Neither out of the workspace nor within it."""
+    """A link may lead out of the workspace or to a file in it."""
     (tmp_path / "outside").write_text("needle outside")
     workspace = plant(tmp_path / "root", {"a": "needle"})
     os.symlink("../outside", tmp_path / "root" / "out")
@@ -115,8 +115,11 @@ def test_text_that_ripgrep_read_is_never_shown(tmp_path):
     assert not matches.hits
 
 
-async def test_a_rule_about_a_path_holds_for_every_file(tmp_path):
-    """A file that a rule denies is not shown, nor that it matches, although the folder above it may be searched."""
+async def test_a_rule_about_a_path_holds_for_every_file_of_a_search(tmp_path):
+    """
+    A denied file is not shown, and neither is the fact that it matches, although the folder above may be
+    searched.
+    """
     workspace = plant(tmp_path, {"in/a": "needle", "b": "needle"})
     catalog = Catalog()
     catalog.add(grep_for(workspace, ripgrep=False))

@@ -15,8 +15,8 @@ from toolkit.context import Context
 from toolkit.errors import ToolError
 
 
-def test_no_pattern_stalls_it(tmp_path, grep):
-    """What would keep `re` busy for years is answered at once, in a line as long as a file."""
+def test_no_pattern_stalls_a_search(tmp_path, grep):
+    """The patterns would keep `re` busy for years. The line is as long as a file."""
     workspace = plant(tmp_path, {"a": "a" * 50_000 + "!\n" + "a" * 30 + "!\n", "b": "aab\n"})
     started = time.process_time()
     assert grep(workspace, "^(a|a)*b$") == "b:1: aab"
@@ -36,8 +36,7 @@ def test_a_note_names_a_line_that_cannot_be_searched_in_time(tmp_path):
     assert rows[1].endswith(": a:1)")
 
 
-def test_it_stops_when_the_caller_is_gone(tmp_path, grep):
-    """A cancelled call looks no further."""
+def test_grep_stops_when_the_caller_is_gone(tmp_path, grep):
     workspace = plant(tmp_path, {"x": ""})
     context = Context(facts=grep_for(workspace, ripgrep=False).facts)
     context.stop.set()

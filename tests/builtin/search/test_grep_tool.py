@@ -47,8 +47,8 @@ def test_lines_around_are_marked_and_gaps_shown(tmp_path, grep):
     ]  # fmt: skip
 
 
-def test_lines_around_do_not_come_twice(tmp_path, grep):
-    """Where they overlap they run together, and files are set apart."""
+def test_context_lines_are_not_shown_twice(tmp_path, grep):
+    """Overlapping lines run together, and files are set apart."""
     workspace = plant(tmp_path, {"b": "x\n", "a": "x\n1\nx\n"})
     assert grep(workspace, "x", context_lines=2).split("\n") == ["a:1: x", "a-2- 1", "a:3: x", "--", "b:1: x"]
 
@@ -78,7 +78,7 @@ def test_mode_count_counts_lines(tmp_path, grep):
     ],
 )
 def test_files_can_be_chosen(tmp_path, grep, options, files):
-    """By a pattern of names or paths, by their kind, by where they are."""
+    """The options are patterns of names or paths, the kind, and the folder."""
     assert grep(plant(tmp_path, TREE), "import", mode="files", ignore_case=True, **options).split("\n") == files
 
 
@@ -88,8 +88,7 @@ def test_every_kind_of_file_has_a_pattern():
     assert all(map(Glob, FILE_TYPES.values()))
 
 
-def test_fixed_text_is_taken_as_it_is(tmp_path, grep):
-    """No character of it means anything else."""
+def test_no_character_of_a_fixed_text_is_special(tmp_path, grep):
     workspace = plant(tmp_path, {"a": "a.b(c)*\naxb(c)\n"})
     assert grep(workspace, "a.b(c)*", fixed=True) == "a:1: a.b(c)*"
 
@@ -107,7 +106,7 @@ def test_results_are_bounded_and_say_how_many_more(tmp_path, grep):
 
 @pytest.mark.parametrize("mode", ["files", "count"])
 def test_rows_are_bounded_and_say_how_many_more(tmp_path, grep, mode):
-    """In the other modes it is files that count."""
+    """In the other modes the limit counts files."""
     workspace = plant(tmp_path, {"c": "x\n", "b": "x\nx\n", "a": "x\n"})
     assert grep(workspace, "x", limit=1, mode=mode).split("\n") == [
         "a" if mode == "files" else "a: 1",
@@ -141,8 +140,8 @@ def test_text_is_bounded_under_any_limit(tmp_path):
     assert "more files" in text
 
 
-def test_a_long_line_is_cut_around_what_was_found(tmp_path, grep):
-    """And says how long it is."""
+def test_a_long_line_is_cut_around_the_match(tmp_path, grep):
+    """The row has the length of the line."""
     workspace = plant(tmp_path, {"a": "-" * 5000 + "needle" + "-" * 5000, "b": "needle" + "-" * 5000})
     end, middle = grep(workspace, "needle").split("\n")
     assert middle.startswith("a:1: ... ---")
@@ -152,7 +151,7 @@ def test_a_long_line_is_cut_around_what_was_found(tmp_path, grep):
     assert len(end) < 500
 
 
-def test_the_answer_says_that_nothing_matches_and_what_was_not_searched(tmp_path, grep):
+def test_an_answer_without_matches_lists_the_files_that_were_not_searched(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",

@@ -18,7 +18,7 @@ from .programs import RG, XARGS, needs_rg
 
 
 def test_ripgrep_is_not_used_if_it_is_missing_or_switched_off(tmp_path):
-    """It is an error if it is missing and was asked for."""
+    """It is an error if ripgrep is missing although the option is on."""
     workspace = plant(tmp_path, {})
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -42,7 +42,7 @@ def test_a_program_in_the_workspace_is_not_run(tmp_path):
 
 
 @needs_rg
-def test_ripgrep_runs_without_a_sandbox_only_if_it_was_asked_for(tmp_path):
+def test_ripgrep_runs_without_a_sandbox_only_on_request(tmp_path):
     links = tmp_path / "bin"
     links.mkdir()
     for name, place in (("rg", RG), ("xargs", XARGS)):
@@ -61,8 +61,8 @@ def test_ripgrep_is_used_for_many_or_large_files(tmp_path):
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/nowhere/xargs"])
-def test_a_ripgrep_that_fails_clears_nothing_and_is_not_asked_again(tmp_path, program):
-    """Then everything is searched as if it were not there."""
+def test_a_ripgrep_that_fails_clears_no_file_and_is_not_used_again(tmp_path, program):
+    """Then every file is searched without ripgrep."""
     workspace = plant(tmp_path, {"a": "x"})
     sieve = Ripgrep(workspace, rg="/bin/false", xargs=program, bwrap=None)
     entries = list(workspace.walk())

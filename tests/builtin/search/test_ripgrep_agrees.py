@@ -139,8 +139,8 @@ def test_the_answer_is_the_same_with_and_without_ripgrep(tmp_path_factory, patte
 
 
 @given(pattern=PATTERNS, text=st.text(alphabet="abkKséſı A1.\r", max_size=30), ignore_case=st.booleans())
-def test_a_line_is_found_as_re_finds_it(tmp_path_factory, pattern, text, ignore_case):
-    """The shortcuts before the search (a text that every match holds, the whole file at once) change nothing."""
+def test_grep_finds_the_same_lines_as_re(tmp_path_factory, pattern, text, ignore_case):
+    """The shortcuts before the search change nothing: a text that every match holds, and the whole file at once."""
     root = tmp_path_factory.mktemp("re")
     workspace = plant(root, {"x": f"{text}\nother\n"})
     try:
@@ -156,7 +156,7 @@ def test_a_line_is_found_as_re_finds_it(tmp_path_factory, pattern, text, ignore_
 
 
 @needs_rg
-def test_ripgrep_clears_what_surely_does_not_match(tmp_path):
+def test_ripgrep_clears_files_that_surely_do_not_match(tmp_path):
     """Otherwise it would be of no use."""
     workspace = plant(tmp_path, {"a": "alpha", "b": "beta", "c": "é", "in/~x": "gamma", "in/ d\n": "delta"})
     entries = [entry for entry in workspace.walk() if entry.kind == "file"]

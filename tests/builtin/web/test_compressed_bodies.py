@@ -59,7 +59,7 @@ async def test_a_gzip_body_may_have_several_members():
     assert body.data == b"one, two"
 
 
-async def test_a_crowd_of_members_is_refused():
+async def test_a_body_of_more_than_100_members_is_refused():
     """Each member costs time; an honest server does not send hundreds."""
     with pytest.raises(ToolError, match="more than 100 pieces"):
         await read_body(_cut(gzip.compress(b"") * 200, 10_000), "gzip", max_bytes=100_000)
@@ -79,7 +79,7 @@ async def test_compressed_data_without_an_end_is_marked_as_cut():
 
 
 async def test_output_that_fills_a_piece_exactly_is_not_lost():
-    """What the decompressor held back when a piece was full comes with the next."""
+    """The bytes that the decompressor held back come with the next piece."""
     data = bytes(65536 * 2)
     body = await read_body(_cut(gzip.compress(data), 1 << 20), "gzip", max_bytes=1 << 20)
     assert body.data == data

@@ -53,14 +53,14 @@ pytestmark = pytest.mark.anyio
     ],
 )
 async def test_a_public_name_for_a_private_address_is_refused(server, address):
-    """What a name stands for is judged, in every form an address can hide in."""
+    """Each of the addresses is judged, in every form that an address can have."""
     with pytest.raises(Safety, match="stands for"):
         await fetch_page(server, resolve=names([address]))
     assert server.asked == []
 
 
 async def test_one_private_address_among_public_ones_refuses_all(server):
-    """A name that stands for inside and outside at once is not reached at all."""
+    """A name that stands for inside and outside at once is not reached."""
     with pytest.raises(Safety, match="10.0.0.1"):
         await fetch_page(server, resolve=names(["127.0.0.1", "10.0.0.1"]))
     assert server.asked == []
@@ -113,8 +113,8 @@ async def test_a_refused_connection_is_transient(server):
         (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), Transient),
     ],
 )
-async def test_a_name_that_cannot_be_looked_up_is_named(error, kind):
-    """A name that does not exist is final; a server of names that does not answer is not."""
+async def test_the_error_names_a_host_that_cannot_be_looked_up(error, kind):
+    """The error is final if the name does not exist, and transient if the name server does not answer."""
 
     async def resolve(host, port):
         raise error
@@ -149,8 +149,8 @@ async def test_a_name_that_resolves_to_this_machine_is_refused_by_default(server
     assert server.asked == []
 
 
-async def test_a_private_host_is_reached_if_the_application_says_so(server):
-    """`private_hosts` opens one host and port, judged by the usual judge."""
+async def test_a_private_host_is_reached_if_the_application_allows_it(server):
+    """`private_hosts` opens one host and port, and the usual judge decides."""
     server.pages["/"] = answer("inside")
     doors = ReachableHosts(private_hosts=[f"127.0.0.1:{server.port}"])
     page = await Fetcher(doors).fetch(server.url(host="127.0.0.1"), check=anywhere)

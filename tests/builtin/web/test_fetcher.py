@@ -46,8 +46,8 @@ async def test_an_honest_page_comes_whole(server):
     assert (page.url, page.hops, page.length) == (server.url(), (), 5)
 
 
-async def test_a_request_carries_the_hosts_name_and_nothing_private(server, monkeypatch):
-    """The request names the host, not its address; no cookies, no credentials, no proxy of the environment."""
+async def test_a_request_carries_the_name_of_the_host_and_no_private_data(server, monkeypatch):
+    """There are no cookies, no credentials and no proxy of the environment."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
     server.pages["/"] = redirect("/next", set_cookie="id=1; Path=/")
@@ -60,8 +60,7 @@ async def test_a_request_carries_the_hosts_name_and_nothing_private(server, monk
         assert {"cookie", "authorization", "referer", "proxy-authorization"}.isdisjoint(request.headers)
 
 
-async def test_a_fragment_stays_at_home(server):
-    """What stands behind `#` is not sent."""
+async def test_a_fragment_is_not_sent(server):
     server.pages["/a"] = answer("ok")
     page = await fetcher().fetch(server.url("/a#part"), check=anywhere)
     assert page.url == server.url("/a")
@@ -72,7 +71,7 @@ async def test_a_fragment_stays_at_home(server):
 
 
 async def test_an_endless_body_is_cut(server):
-    """What never ends is cut at the bound, and says so."""
+    """The page says so."""
     server.pages["/"] = endless()
     page = await fetch_page(server, limits=FetchLimits(max_bytes=100_000))
     assert len(page.body.data) == 100_000
@@ -88,8 +87,7 @@ async def test_a_slow_body_ends_at_the_deadline(server, behaviour):
         await fetch_page(server, limits=FetchLimits(timeout_seconds=1.5, max_bytes=10**12))
 
 
-async def test_a_server_that_says_nothing_is_transient(server):
-    """No answer in time may be an answer later."""
+async def test_a_server_that_does_not_answer_in_time_is_transient(server):
     server.pages["/"] = silent
     with pytest.raises(Transient, match="did not answer|timed out|Timeout"):
         await fetch_page(server, limits=QUICK)
@@ -113,7 +111,7 @@ async def test_a_look_up_without_end_is_given_up():
 
 
 @pytest.mark.long
-async def test_a_gzip_bomb_is_cut_while_it_unfolds(server):
+async def test_a_gzip_bomb_is_cut_while_it_is_decompressed(server):
     """A hundred megabytes in a hundred kilobytes are cut at the bound."""
     server.pages["/"] = answer(gzip_bomb(100), content_encoding="gzip")
     page = await fetch_page(server, limits=FetchLimits(max_bytes=1_000_000))
@@ -121,8 +119,8 @@ async def test_a_gzip_bomb_is_cut_while_it_unfolds(server):
     assert page.body.cut_reason == "cut after 1,000,000 bytes"
 
 
-async def test_compressed_data_that_unfolds_to_nothing_is_cut_too(server):
-    """What comes off the wire is counted as well: empty blocks without end."""
+async def test_compressed_data_of_empty_blocks_is_cut(server):
+    """The compressed bytes count as well, because the blocks may come without end."""
     packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     head = packer.compress(b"x") + packer.flush(zlib.Z_FULL_FLUSH)
     empty = b"\x00\x00\x00\xff\xff" * 4000
@@ -135,7 +133,7 @@ async def test_compressed_data_that_unfolds_to_nothing_is_cut_too(server):
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "deflate, gzip", "zip", "x" * 5000])
 async def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
-    """Only one layer of gzip or deflate is undone."""
+    """Only one layer of gzip or deflate is decoded."""
     server.pages["/"] = answer(b"\x00", content_encoding=encoding)
     with pytest.raises(ToolError, match="not asked for"):
         await fetch_page(server)
@@ -167,8 +165,8 @@ async def test_a_body_ends_at_its_stated_length(server):
         b"",
     ],
 )
-async def test_nonsense_on_the_wire_is_an_error_of_ours(server, data):
-    """Any bytes that a server sends end as a `ToolError` that names the host."""
+async def test_nonsense_from_a_server_is_a_tool_error(server, data):
+    """The error names the host."""
     server.pages["/"] = raw(data)
     with pytest.raises(ToolError, match=r"public\.example"):
         await fetch_page(server)

@@ -202,8 +202,7 @@ def test_invisible_characters_are_left_out():
     assert text(f"a{hidden}\x1b[2J\u200bb") == "a[2Jb"
 
 
-def test_a_page_of_navigation_alone_is_shown():
-    """Where there is nothing else, navigation is the page."""
+def test_a_page_that_has_only_navigation_is_shown():
     assert text("<nav><a href=/a>A</a></nav>") == "[A](https://example.org/a)"
 
 
@@ -322,8 +321,8 @@ def test_no_piece_repeated_takes_long(piece):
     assert seconds[1] < 50 * seconds[0] + 1
 
 
-def test_deep_nesting_beyond_what_is_followed_ends_where_it_should():
-    """What is too deep to be followed is still text, and its ends do not close what is further out."""
+def test_text_in_too_deep_nesting_is_kept():
+    """Its end tags do not close the outer elements."""
     source = "<div>" * 300 + "deep" + "</div>" * 200 + "<p>out</p>" + "</div>" * 100 + "end"
     assert text(source) == "deep\n\nout\n\nend"
 
@@ -385,15 +384,14 @@ TAGS = st.sampled_from(
 
 
 @given(st.lists(TAGS, max_size=60))
-def test_no_soup_of_tags_breaks_it(pieces):
-    """Any order of tags becomes some text, and the same text each time."""
+def test_any_order_of_tags_becomes_text(pieces):
+    """The same tags give the same text."""
     source = "".join(pieces)
     assert text(source) == text(source)
 
 
 @given(st.text(alphabet="<>/!-='\" abp&;#x0"))
-def test_no_characters_break_the_tokens(source):
-    """Any text is cut into tags and text."""
+def test_any_text_is_cut_into_tokens(source):
     for token in tokenize(source):
         assert isinstance(token, (HtmlStartTag, HtmlEndTag, str))
 

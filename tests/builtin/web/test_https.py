@@ -63,14 +63,14 @@ async def test_a_certificate_for_another_name_is_refused(certificate):
 
 
 async def test_an_untrusted_certificate_is_refused(certificate):
-    """Without the application's word a certificate of one's own does not hold."""
+    """The application did not trust it."""
     async with serving(tls=certificate[0]) as server:
         with pytest.raises(ToolError, match="certificate"):
             await fetch_page(server)
 
 
 async def test_a_redirect_from_https_to_http_is_refused(certificate):
-    """What was begun in secret does not go on in the open."""
+    """A request that began encrypted must not go on in the open."""
     serves, trusts = certificate
     async with serving() as plain, serving(tls=serves) as server:
         server.pages["/"] = redirect(plain.url("/open"))

@@ -44,8 +44,8 @@ def test_a_content_type_is_read(header, name, charset):
     "header",
     ["application/json", "application/ld+json", "text/css", "application/xml", "image/svg+xml", "application/x-sh"],
 )
-def test_text_is_given_as_it_is(header):
-    """JSON and other text keep every blank."""
+def test_json_and_plain_text_are_not_changed(header):
+    """Every blank stays."""
     assert read(b' { "a":  1 }\n', header).text == ' { "a":  1 }\n'
 
 
@@ -56,8 +56,7 @@ def test_html_is_made_readable():
 
 
 @pytest.mark.parametrize("header", ["", "application/octet-stream", "nonsense"])
-def test_a_page_of_no_stated_type_is_recognised(header):
-    """Where the server does not know, the bytes tell."""
+def test_a_page_without_a_stated_type_is_recognised_by_its_bytes(header):
     assert read(b"<!doctype html><p>a", header).text == "a"
     assert read(b"<!-- hello --> <html><p>a", header).text == "a"
     assert read("grüße".encode(), header).text == "grüße"
@@ -127,8 +126,7 @@ def test_the_encoding_is_found(data, header, expected):
     assert read(data, header).text == expected
 
 
-def test_a_guess_is_called_a_guess():
-    """Who cannot know the encoding says so."""
+def test_a_note_says_that_the_encoding_is_a_guess():
     page = read("é l'été".encode("latin-1"))
     assert page.text == "é l'été"
     assert page.notes == ("the encoding is a guess: Windows-1252",)
@@ -151,7 +149,7 @@ def test_bad_bytes_are_replaced_with_a_note():
 
 
 def test_a_character_cut_in_two_is_left_out():
-    """Where the body was cut, half a character is no bad encoding."""
+    """The body was cut there, so it is not a sign of a bad encoding."""
     page = read("aé".encode()[:-1], "text/plain; charset=utf-8", is_cut=True)
     assert (page.text, page.notes) == ("a", ())
 
@@ -165,7 +163,7 @@ def test_a_long_text_is_cut_with_a_note(data, header):
 
 @given(st.binary(max_size=500), st.text(max_size=60), st.booleans())
 def test_any_body_under_any_header_is_read(data, header, is_cut):
-    """Nothing that a server sends breaks the reading."""
+    """No body and no header of a server breaks the reading."""
     page = read(data, header, is_cut=is_cut)
     assert isinstance(page.text, str)
 

@@ -134,8 +134,8 @@ def test_the_web_ports_are_open(url):
         ("8080", TypeError, "a list of port numbers"),
     ],
 )
-def test_ports_that_are_none_are_refused_where_they_are_written(ports, error, words, tmp_path):
-    """By the tool's maker and by the catalog's."""
+def test_an_invalid_port_is_refused_where_it_is_written(ports, error, words, tmp_path):
+    """Both `web_fetch_for` and `builtin_catalog` raise."""
     with pytest.raises(error, match=words):
         web_fetch_for(ports=ports)
     with pytest.raises(error, match=words):

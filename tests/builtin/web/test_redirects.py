@@ -30,7 +30,7 @@ async def test_a_redirect_is_followed_and_the_page_has_its_final_address(server)
     [("/a b", "/a%20b"), ("/\u00e9", "/%C3%A9"), ("/a%20b", "/a%20b"), ("?q=a b", "/?q=a%20b"), ("/a#b c", "/a")],
 )
 async def test_a_redirect_is_read_as_browsers_read_it(server, to, path):
-    """Blanks and letters that should have been encoded are."""
+    """Blanks and other characters may be there unencoded."""
     server.pages |= {"/": raw(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n\r\n".encode())}
     server.pages[path] = answer("there")
     assert (await fetch_page(server)).body.data == b"there"
@@ -83,7 +83,7 @@ async def test_a_redirect_does_not_leave_the_list_of_hosts(server):
 
 
 async def test_a_redirect_that_the_application_refuses_is_not_followed(server):
-    """Each address is shown to the application before it is asked for."""
+    """The application sees each address before its request."""
     server.pages |= {"/": redirect("/a"), "/a": redirect("/b"), "/b": answer("b")}
     urls = []
 
@@ -116,8 +116,7 @@ async def test_redirects_are_counted(server, most, requests):
 
 
 @pytest.mark.parametrize("locations", [[], ["/a", "/b"]])
-async def test_a_redirect_to_no_place_or_two_is_refused(server, locations):
-    """Who redirects has to say where to, once."""
+async def test_a_redirect_without_a_location_or_with_two_is_refused(server, locations):
     lines = "".join(f"Location: {location}\r\n" for location in locations)
     server.pages["/"] = raw(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n{lines}\r\n".encode())
     with pytest.raises(ToolError, match="places to go"):

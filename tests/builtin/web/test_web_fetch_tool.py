@@ -41,7 +41,7 @@ async def call(server, path="/", by=None, *, session=None, **arguments):
     return await by.call("web_fetch", {"url": server.url(path), **arguments}, session=session)
 
 
-def test_its_facts_are_stated():
+def test_web_fetch_states_its_facts():
     """It reads, reaches outside, and belongs to the web."""
     facts = web_fetch_for().facts
     assert (facts.read_only, facts.open_world, facts.destructive, facts.group) == (True, True, False, "web")
@@ -50,7 +50,7 @@ def test_its_facts_are_stated():
 
 
 @pytest.mark.parametrize("option", ["allowed_hosts", "private_hosts"])
-def test_hosts_that_are_none_are_refused_where_they_are_written(option):
+def test_an_invalid_host_is_refused_where_it_is_written(option):
     """A mistake in a list shows before the first call."""
     with pytest.raises(ValueError, match="a host is written"):
         web_fetch_for(**{option: ["https://example.org/"]})
@@ -73,8 +73,7 @@ async def test_a_page_comes_with_a_short_head(server):
     ]
 
 
-async def test_json_is_given_as_it_is(server):
-    """An answer of an interface keeps its form."""
+async def test_json_is_returned_unchanged(server):
     server.pages["/"] = answer('{"a": [1,\n2]}', type="application/json")
     assert (await call(server)).text.endswith('\n\n{"a": [1,\n2]}')
 
@@ -94,7 +93,7 @@ async def test_the_head_names_the_address_after_redirects(server):
     ],
     ids=["endless", "bomb", "bad bytes", "guess"],
 )
-async def test_the_head_says_what_was_cut_or_replaced_or_guessed(server, page, notes):
+async def test_the_head_has_notes_about_cut_replaced_and_guessed_text(server, page, notes):
     server.pages["/"] = page
     head = (await call(server)).text.partition("\n\n")[0].split("\n")
     for note in notes:
@@ -102,7 +101,7 @@ async def test_the_head_says_what_was_cut_or_replaced_or_guessed(server, page, n
 
 
 async def test_a_film_is_described_by_its_stated_size(server):
-    """What is no text is told by type and size, without being read."""
+    """It is not read, because it is not text."""
     server.pages["/"] = answer(bytes(50_000), type="video/mp4")
     assert "200 OK, video/mp4, 50,000 bytes" in (await call(server)).text
 
@@ -215,8 +214,7 @@ async def test_a_private_host_needs_the_word_of_both(server):
 # Rules.
 
 
-async def test_it_asks_unless_a_rule_says_where_to(server):
-    """It reaches outside: without a rule a person is asked."""
+async def test_web_fetch_asks_unless_a_rule_allows_the_address(server):
     server.pages["/"] = answer("ok")
     assert (await call(server, by=dispatcher(Permissions("default")))).kind == "waiting"
     allowed = dispatcher(Permissions("default", [f"allow web_fetch({server.url('/**')})"]))
@@ -247,7 +245,7 @@ async def test_a_redirect_into_a_deny_is_not_followed(server, rule):
 
 
 async def test_a_check_of_the_application_holds_for_redirects(server):
-    """What a check refuses on the way is refused as a check's word, and not offered for another call."""
+    """The result is a refusal by a check, which is not offered for approval."""
 
     class Blocked:
         name = "blocked"
@@ -298,8 +296,8 @@ async def test_a_page_is_fetched_once_for_a_session(server):
         ("no-cache", 0, 2),
     ],
 )
-async def test_a_page_is_kept_no_longer_than_it_may(server, header, seconds, requests):
-    """Our bound and the server's both hold."""
+async def test_a_page_is_cached_no_longer_than_allowed(server, header, seconds, requests):
+    """Both our bound and that of the server hold."""
     server.pages["/"] = answer("x", cache_control=header)
     clock, session = Clock(), Session()
     by = dispatcher(clock=clock)
@@ -318,7 +316,7 @@ async def test_pages_are_not_cached_across_sessions_or_without_a_session(server)
     assert len(server.asked) == 4
 
 
-async def test_two_tools_do_not_share_what_they_keep(server):
+async def test_two_tools_do_not_share_their_caches(server):
     """A tool with a shorter list of hosts does not show what another fetched."""
     server.pages["/"] = answer("x")
     session = Session()
@@ -352,8 +350,8 @@ async def test_large_pages_push_others_out(server):
     assert server.paths == ["/0", "/1", "/2", "/3", "/4", "/0"]
 
 
-async def test_a_rule_made_since_holds_for_what_is_kept(server):
-    """On a hit the address is judged as ever."""
+async def test_a_new_rule_holds_for_a_cached_page(server):
+    """The address is judged on a hit as well."""
     server.pages["/"] = answer("x")
     session, permissions = Session(), Permissions("bypass")
     by = dispatcher(permissions)
@@ -381,7 +379,7 @@ async def test_the_redirects_of_a_cached_page_are_judged_again(server):
     assert server.paths == ["/", "/private"]
 
 
-async def test_it_can_be_called_by_hand(server):
+async def test_web_fetch_can_be_called_by_hand(server):
     """Outside a dispatcher it is a plain function."""
     server.pages["/"] = answer("plain")
     fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)

@@ -96,7 +96,7 @@ async def test_jobs_hold_no_thread_that_another_call_needs(session):
 
 
 async def test_closing_the_dispatcher_ends_its_jobs(work, session):
-    """What happens to jobs when the dispatcher is closed: they are cancelled, and may clean up."""
+    """They are cancelled and may clean up."""
     async with Dispatcher(work.catalog) as dispatcher:
         await start(dispatcher, session)
         await work.has_begun.wait()
@@ -106,7 +106,7 @@ async def test_closing_the_dispatcher_ends_its_jobs(work, session):
 
 
 async def test_ending_the_session_ends_its_jobs(work, session):
-    """What happens to jobs when the session is closed: they are cancelled, those of other sessions go on."""
+    """They are cancelled, and jobs of other sessions go on."""
     other = Session()
     async with Dispatcher(work.catalog) as dispatcher:
         await start(dispatcher, session, "mine")

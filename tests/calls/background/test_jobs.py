@@ -91,7 +91,7 @@ async def test_a_job_starts_in_a_loop_with_eager_tasks():
 
 
 async def test_a_call_resumed_inside_another_does_not_make_that_one_a_job():
-    """Without a session the resumed call runs to its end, and the call around it does not become a job."""
+    """Without a session, the resumed call runs to its end."""
     catalog, session = Catalog(), Session()
 
     @catalog.tool(background=True, approval="always")

@@ -26,7 +26,7 @@ PROPERTY = {
 
 
 @pytest.mark.parametrize("form", [anthropic, openai, gemini], ids=["anthropic", "openai", "gemini"])
-def test_the_parameter_is_in_the_definition_for_every_provider(work, form):
+def test_the_background_parameter_is_in_the_definition_for_every_provider(work, form):
     assert "background" in json.dumps(form.definitions(work.catalog))
 
 
@@ -59,7 +59,7 @@ def test_a_function_never_gets_the_parameter():
 
 
 def test_a_tool_made_of_a_schema_may_run_in_the_background(session):
-    """Any tool may be started in the background, also one whose schema was written by hand."""
+    """Any tool may be started in the background."""
     received = []
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
     handler = Tool.from_schema("handler", "Handle.", schema, received.append, background=True)

@@ -33,8 +33,8 @@ from toolkit.providers import ScriptedProvider
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_model_gets_a_job_at_once_and_reads_it(work, session):
-    """The model gets a job id at once, progress and partial output of the running call can be read, the end is seen."""
+async def test_the_model_gets_a_job_at_once_and_reads_its_output(work, session):
+    """Progress and partial output of the running call can be read, and the end is seen."""
     async with Dispatcher(work.catalog) as dispatcher:
         started = await start(dispatcher, session)
         assert started.text == "started job_1; `job_output` shows what it reports and its result, `job_stop` ends it"
@@ -103,8 +103,8 @@ async def test_a_sync_tool_sees_that_its_job_was_stopped(session):
         assert await asyncio.to_thread(is_cancelled.wait, 20)
 
 
-async def test_a_sync_generator_is_read_while_it_runs(session):
-    """Partial output of the running call can be read: the values that a streaming tool has yielded so far."""
+async def test_a_sync_generator_can_be_read_during_its_run(session):
+    """The partial output has the values so far."""
     may_go_on = threading.Event()
     catalog = Catalog(job_output_for())
     yielded = threading.Event()
@@ -205,8 +205,8 @@ async def test_an_approved_call_resumed_without_its_session_runs_to_its_end(work
         assert done.value == {"built": "app"}
 
 
-async def test_a_person_who_is_asked_can_take_the_background_away(work, session):
-    """What a person approves is what runs: without `background`, the call runs to its end."""
+async def test_a_person_can_remove_the_background_option(work, session):
+    """The call then runs to its end without `background`."""
     work.may_end.set()
 
     async def ask(request):
@@ -260,7 +260,7 @@ async def test_a_batch_goes_on_while_a_job_runs(work, session):
 
 
 async def test_secrets_are_masked_in_a_job(session):
-    """Neither the list of jobs nor their output shows a secret."""
+    """The list of jobs and their output show no secret."""
     catalog = Catalog(job_output_for())
 
     @catalog.tool(background=True)
@@ -293,8 +293,8 @@ async def test_a_failure_is_read_like_any_result(session):
     assert text.endswith("job_1: failed")
 
 
-async def test_an_agent_starts_a_job_and_reads_it_in_a_later_turn(work):
-    """A model starts a job in one turn and reads it in another; the listener hears of its end after the run, too."""
+async def test_an_agent_starts_a_job_and_reads_its_output_in_a_later_turn(work):
+    """The listener receives its end also after the run."""
     events = []
     provider = ScriptedProvider(
         [

@@ -67,7 +67,7 @@ def patient(embed, **options):
     return EmbeddingRanker(embed, timeout_seconds=60, **options)
 
 
-def test_a_tool_is_found_by_what_the_words_mean(catalog):
+def test_a_tool_is_found_by_the_meaning_of_the_words(catalog):
     assert names(catalog.search("moola")) == []
     assert names(catalog.search("moola", ranker=patient(embed)))[0] == "create_invoice"
     assert names(catalog.search("rain", ranker=patient(embed)))[0] == "get_forecast"

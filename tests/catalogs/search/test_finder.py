@@ -42,7 +42,7 @@ def test_the_best_fit_is_first_with_its_score_and_words(catalog):
 
 
 def test_a_search_result_is_a_sequence(catalog):
-    """It can be counted, sliced and looked at like any other."""
+    """It can be counted and sliced."""
     matches = catalog.search("email mail inbox", 2)
     assert len(matches) == 2
     assert [match.tool for match in matches] == matches.tools
@@ -72,7 +72,7 @@ def test_the_advice_names_only_some_of_many_groups():
 
 @pytest.mark.parametrize("group", ["mail", "MAIL"])
 def test_a_group_is_searched_alone(catalog, group):
-    """Only its tools are found, however the name is written."""
+    """The name of the group may be written in any form."""
     assert {match.tool.name for match in catalog.search("email inbox weather words", group=group)} == {
         "send_email",
         "read_mail",
@@ -125,8 +125,8 @@ def test_a_replaced_tool_is_found_by_its_new_words_only(catalog):
     assert "text" not in catalog.search("count text")[0].words
 
 
-def test_views_are_searched_as_they_are(catalog):
-    """A filtered view finds only its own, a prefixed one under its names."""
+def test_a_view_is_searched_as_the_view_shows_its_tools(catalog):
+    """A filtered view finds only its own tools, and a prefixed one has its own names."""
     view = catalog.filtered(lambda tool: tool.facts.group != "mail")
     assert not view.search("email")
     assert view.search("weather")[0].tool.name == "get_weather"
@@ -153,7 +153,7 @@ def test_the_hint_of_an_imported_tool_is_ignored_and_a_local_tool_wins_a_tie():
 
 
 def test_an_imported_description_is_bounded_and_cleaned():
-    """Neither a flood of words nor hidden ones are indexed or shown."""
+    """A flood of words and hidden characters are not indexed and not shown."""
     tool = imported("pay", "Pay a bill.\u202e" + " filler" * 1000 + " treasure")
     assert len(clean_description(tool)) < 1100
     assert "\u202e" not in clean_description(tool)
@@ -173,15 +173,15 @@ def test_an_imported_schema_is_bounded_and_cleaned():
     assert sum(map(len, document_of(tool).parameters)) < 1100
 
 
-def test_an_installed_package_is_not_foreign():
-    """What a distribution offers runs in this process: its hints count."""
+def test_hints_of_tools_from_an_installed_package_count():
+    """They run in this process."""
     tool = replace(made("pay", search_hint="settle an invoice"), origin="dist:shop")
     assert Catalog(tool).search("invoice")
 
 
 @pytest.mark.parametrize("word", ["temperature", "kelvin", "hot"])
-def test_parameters_are_found(word):
-    """By their names, what is said of them, and what they may be."""
+def test_a_tool_is_found_by_its_parameters(word):
+    """The names, the descriptions and the possible values count."""
     catalog = Catalog()
 
     @catalog.tool
@@ -251,8 +251,8 @@ async def test_an_index_that_is_built_in_the_event_loop_is_logged(caplog, count,
     assert caplog.text.count("asyncio.to_thread(catalog.search") == is_logged
 
 
-def test_a_script_is_not_warned(caplog):
-    """Without an event loop nothing stands still."""
+def test_a_script_gets_no_warning(caplog):
+    """It has no event loop that a search could hold up."""
     Catalog(*(made(f"tool_{number}") for number in range(500))).search("tool_3")
     assert caplog.text == ""
 
@@ -296,14 +296,14 @@ def test_a_query_that_names_a_group_finds_its_tools_first(query, service, names)
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_tools_are_found_by_their_group_alone(service):
-    """Their names need not repeat it."""
+    """The name of the tool need not repeat it."""
     matches = build_services(has_names=False).search(f"what {service} can do", 10)
     assert {match.tool.facts.group for match in matches} == {service}
     assert len(matches) == len(SERVICES[service])
 
 
 def test_a_group_is_forgotten_with_its_last_tool():
-    """Its name is a word like any other then."""
+    """Then its name is an ordinary word."""
     catalog = build_services(has_names=True)
     catalog.search("slack")
     for name in list(catalog.names()):

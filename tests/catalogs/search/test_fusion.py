@@ -30,14 +30,14 @@ def names(hits):
     return [hit.name for hit in hits]
 
 
-def test_a_ranker_finds_what_words_do_not(index):
-    """A tool that shares no word with the query is found if the ranker thinks of it."""
+def test_a_ranker_finds_tools_that_words_do_not_find(index):
+    """Such a tool shares no word with the query."""
     hits = index.search("galoshes", ranker=lambda query, names: {"get_forecast": 0.9})
     assert [(hit.name, hit.words) for hit in hits] == [("get_forecast", ())]
 
 
-def test_both_opinions_count(index):
-    """What both put in front comes first, with the full score; what one of them found is not lost."""
+def test_both_rankings_count(index):
+    """A tool that is first in both comes first with the full score, and a tool that is only in one is not lost."""
     hits = index.search("text file", ranker=lambda query, names: {"write_file": 2.0, "get_forecast": 1.0})
     assert names(hits) == ["write_file", "read_file", "get_forecast"]
     hits = index.search("read text", ranker=lambda query, names: {"read_file": -3, "get_forecast": -4})
@@ -63,7 +63,7 @@ def test_equal_scores_share_a_place(index):
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
 def test_a_score_that_cannot_be_compared_is_passed_over(index, score):
-    """Neither at the top nor at the bottom."""
+    """The tool is not in the answer at all."""
     assert index.search("galoshes", ranker=lambda query, names: {"send_mail": score}) == []
 
 
@@ -72,8 +72,8 @@ def test_unknown_names_are_passed_over(index):
     assert index.search("galoshes", ranker=lambda query, names: {"gone": 1.0, 7: 2.0}) == []
 
 
-def test_a_ranker_is_asked_only_about_what_may_be_shown(index):
-    """It neither sees a hidden name nor brings it back."""
+def test_a_ranker_is_asked_only_about_visible_tools(index):
+    """It does not get a hidden name, and cannot return one."""
     asked = []
 
     def ranker(query, names):
@@ -85,8 +85,7 @@ def test_a_ranker_is_asked_only_about_what_may_be_shown(index):
     assert asked == [("text file", ["read_file", "get_forecast", "send_mail"])]
 
 
-def test_a_name_comes_first_whatever_a_ranker_thinks(index):
-    """Whoever knows the name gets that tool."""
+def test_an_exact_name_comes_first_with_any_ranker(index):
     hits = index.search("read_file", ranker=lambda query, names: {"send_mail": 1.0, "write_file": 0.9})
     assert (hits[0].name, hits[0].score) == ("read_file", 1.0)
 
@@ -97,8 +96,7 @@ def test_the_literally_equal_name_comes_before_a_similar_one_with_a_ranker_too()
     assert names(index.search("readFile", ranker=lambda query, names: {"read_file": 1.0})) == ["readFile", "read_file"]
 
 
-def test_limit_holds_for_both(index):
-    """So many at most, from the two together."""
+def test_limit_holds_for_words_and_ranker_together(index):
     assert len(index.search("file", 2, ranker=lambda query, names: dict.fromkeys(names, 1.0))) == 2
 
 
@@ -147,7 +145,7 @@ def test_any_kind_of_number_is_a_score():
 
 
 def test_a_ranker_may_use_the_index(index):
-    """Nothing is locked while it runs."""
+    """The index holds no lock while the ranker runs."""
     assert names(index.search("file", ranker=lambda query, names: {h.name: h.score for h in index.search("weather")}))
 
 

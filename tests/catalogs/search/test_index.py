@@ -76,13 +76,12 @@ def test_misspelt_and_unfinished_words_are_understood(index, query, first, word)
 @pytest.mark.parametrize(
     "query", ["asdfgh qwerty", "the of and", "", "   ", "?!", "z", "文件", "\ud800", "\x00", "12345", "_"]
 )
-def test_a_query_that_fits_nothing_finds_nothing(index, query):
-    """There is no best of nothing."""
+def test_a_query_that_fits_no_tool_has_no_hits(index, query):
     assert index.search(query) == []
 
 
 def test_a_tool_far_behind_the_best_is_not_a_hit():
-    """What shares a passing word with the query does not appear beside what was plainly meant."""
+    """Such a tool shares only a passing word with the query."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
     index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
     assert names(index.search("get the weather forecast of the next days in a city")) == ["get_forecast"]
@@ -90,7 +89,7 @@ def test_a_tool_far_behind_the_best_is_not_a_hit():
 
 @pytest.mark.parametrize("query", ["read_file", "readFile", "read file", "READ-FILE", "cat", " Cat "])
 def test_a_name_or_alias_comes_first(index, query):
-    """Whoever knows the name gets that tool, with the full score."""
+    """The tool has the full score."""
     index.add(Document(name="files", description="read file cat read file cat", hint="read file cat"))
     best = index.search(query)[0]
     assert (best.name, best.score) == ("read_file", 1.0)
@@ -103,22 +102,21 @@ def test_the_literally_equal_name_comes_before_a_similar_one():
     assert names(index.search("read_file")) == ["read_file", "readFile"]
 
 
-def test_a_name_of_stop_words_is_found_by_it(index):
-    """Also `help` can be asked for."""
+def test_a_tool_whose_name_is_a_stop_word_is_found_by_the_name(index):
     index.add(Document(name="help"))
     assert index.search("help") == [Hit("help", 1.0, ())]
 
 
 @pytest.mark.parametrize("query", ["", " ", "?!", "__", "📧"])
-def test_a_name_of_nothing_but_marks_is_found_by_nothing_else(query):
-    """`_` is what a query without words looks like when it is compared, but nobody asked for it."""
+def test_a_name_of_marks_is_found_only_by_itself(query):
+    """A query without words is compared as `_`, and does not ask for that tool."""
     index = Index([Document(name="_"), READ])
     assert index.search(query) == []
     assert names(index.search("_")) == ["_"]
 
 
-def test_a_foreign_tool_loses_a_tie():
-    """What was imported does not crowd out what is at home, whatever its name."""
+def test_an_imported_tool_loses_a_tie():
+    """Its name does not matter."""
     local = Document(name="zz_lookup", description="Find a word.")
     foreign = Document(name="aa_lookup", description="Find a word.", is_imported=True)
     assert names(Index([foreign, local]).search("find word")) == ["zz_lookup", "aa_lookup"]
@@ -131,7 +129,7 @@ def test_other_ties_are_decided_by_name():
 
 
 def test_a_rare_word_counts_more_than_a_common_one():
-    """What many tools share tells them apart least."""
+    """A word that many tools share distinguishes them least."""
     crowd = [Document(name=f"get_{n}", description="Get a record.") for n in range(20)]
     index = Index([*crowd, Document(name="fetch", description="Fetch the ledger.")])
     assert names(index.search("get record ledger"))[0] == "fetch"
@@ -156,7 +154,7 @@ def test_the_form_that_was_written_counts_more_than_another():
 
 
 def test_a_smaller_limit_only_shortens_the_answer():
-    """What the form of a word lifts to the top is the first of one as it is the first of ten."""
+    """The first of one hit is the first of ten."""
     passing = Document(name="b", description="Relation people, places and things that are here.")
     index = Index([Document(name="a", description="Relate people."), passing])
     assert names(index.search("relation")) == ["b", "a"]
@@ -167,7 +165,7 @@ def test_a_smaller_limit_only_shortens_the_answer():
     "where", ["/srv/invoices/list.csv", "~/invoices", "../invoices", "https://example.org/invoices", "ftp://invoices"]
 )
 def test_a_word_in_a_path_counts_less(where):
-    """What lies at a place says less than what is asked for; said in words too, it counts in full."""
+    """A word that the query also has outside of the path counts in full."""
     index = Index([Document(name="a", description="Invoices."), Document(name="b", description="Letters.")])
     assert names(index.search(f"letters {where}")) == ["b", "a"]
     assert names(index.search(f"letters {where} invoices")) == ["a", "b"]
@@ -182,7 +180,7 @@ def test_a_slash_between_words_makes_no_path(query):
 
 @pytest.mark.parametrize("count", [50, 3000])
 def test_the_best_of_many_that_share_a_word_are_found(count):
-    """However many have the common word, those come first that have the other one as well."""
+    """Many tools have the common word, and those come first that have the other one as well."""
     crowd = [Document(name=f"tool{n}", description="Get a record.") for n in range(count)]
     wanted = [Document(name=f"wanted{n}", description="Get a record of the ledger.") for n in range(5)]
     hits = Index([*crowd, *wanted]).search("get record ledger", 5)
@@ -225,13 +223,13 @@ def test_every_script_is_searched(written, asked):
     assert names(Index([*TOOLS, Document(name="it", description=written)]).search(asked)) == ["it"]
 
 
-def test_words_are_shown_as_they_were_written(index):
-    """In the order of the query, each once, stop words left out."""
+def test_words_are_shown_as_the_query_has_them(index):
+    """Each is shown once, in the order of the query and without stop words."""
     assert index.search("Text FILES, to be Read or files")[0].words == ("Text", "FILES", "Read")
 
 
-def test_words_found_as_one_are_shown_as_they_were_written():
-    """This holds also where other tools have each of them alone; one that was written as one is shown as that."""
+def test_two_words_that_were_found_as_one_are_shown_as_the_query_has_them():
+    """This holds also if other tools have each word alone."""
     index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
     index.add(Document(name="x", description="webhook"))
     words_by_name = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
@@ -240,14 +238,14 @@ def test_words_found_as_one_are_shown_as_they_were_written():
     assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
 
 
-def test_a_score_is_a_share_of_what_was_asked_for(index):
-    """More that fits is a higher score, and only a name is everything."""
+def test_a_score_is_the_share_of_the_query_that_fits(index):
+    """Only a name has the full score."""
     some, more = index.search("weather balloons")[0].score, index.search("weather forecast")[0].score
     assert 0 < some < more < 1
 
 
 def test_limit_bounds_the_answer(index):
-    """So many at most, and the best of them."""
+    """The best hits are in it."""
     everything = index.search("text file city invoice mail", 10)
     assert len(everything) == 5
     assert index.search("text file city invoice mail", 2) == everything[:2]
@@ -276,7 +274,7 @@ def test_keeping_looks_beyond_the_best():
 
 
 def test_keep_may_use_the_index(index):
-    """Nothing is locked while somebody else's function runs."""
+    """The index holds no lock while the predicate runs."""
     assert names(index.search("weather", predicate=lambda name: bool(index.search(name)))) == ["get_forecast"]
 
 
@@ -289,7 +287,7 @@ def test_adding_replaces_a_tool_of_the_same_name(index):
 
 
 def test_a_removed_tool_is_not_found(index):
-    """Neither by word, nor by name, nor by a misspelling that only it explained."""
+    """This holds for a word, its name, and a misspelling that only it explained."""
     assert "read_file" in index
     index.remove("read_file")
     assert "read_file" not in index
@@ -297,18 +295,16 @@ def test_a_removed_tool_is_not_found(index):
     assert names(index.search("text file")) == ["write_file"]
 
 
-def test_removing_what_is_not_there_says_so(index):
-    """The name is in the message."""
+def test_removing_an_unknown_tool_raises_an_error_with_its_name(index):
     with pytest.raises(KeyError, match="no tool named `nothing`"):
         index.remove("nothing")
 
 
-def test_an_empty_index_finds_nothing():
+def test_an_empty_index_has_no_hits():
     assert Index().search("weather wether") == []
 
 
-def test_the_last_tool_leaves_nothing_behind(index):
-    """An index that is emptied holds no words."""
+def test_an_index_without_tools_holds_no_words(index):
     index.search("wether")
     for document in TOOLS:
         index.remove(document.name)
@@ -408,7 +404,7 @@ def test_tools_in_an_index_are_no_work_for_the_garbage_collector():
     assert 2 < count_tracked_objects(index) < 50
 
 
-def test_words_that_no_tool_has_leave_nothing_behind() -> None:
+def test_words_of_queries_are_not_kept_in_the_index() -> None:
     index = Index([Document(name="send_mail"), Document(name="open_door")])
     index.search("send mail")
     sizes = [len(vars(index._postings)[table]) for table in ("_uses", "_tools")]

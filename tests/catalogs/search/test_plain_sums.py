@@ -99,7 +99,7 @@ def test_the_tools_with_a_word_are_those_that_have_it_in_this_form(documents):
 
 @given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
 def test_the_scores_of_a_search_are_plain_sums(documents, query, limit, keep):
-    """Where the words of a query are few enough to look up all of them, nothing is lost, whatever the limit."""
+    """The words of the query are few enough to look up all of them, so no limit changes the sums."""
     index = Index(documents)
     assert [hit[:2] for hit in index.search(query, limit)] == summed(documents, query, limit, NAMES)
     filtered_hits = index.search(query, limit, predicate=keep.__contains__)
@@ -120,8 +120,8 @@ def test_a_hit_keeps_its_promises(documents, query, limit):
 
 
 @given(st.lists(st.one_of(documents, st.sampled_from(NAMES), queries.filter(bool)), max_size=30), queries)
-def test_an_index_that_followed_its_tools_is_one_built_at_once(steps, query):
-    """However tools came, were replaced and went, with searches in between that made its tables."""
+def test_a_changed_index_equals_one_that_is_built_at_once(steps, query):
+    """Tools were added, replaced and removed, with searches in between that built its tables."""
     followed, there = Index(), {}
     for step in steps:
         if isinstance(step, Document):

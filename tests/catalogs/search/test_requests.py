@@ -266,7 +266,7 @@ def test_the_request_of_the_user_counts_half_and_leaves_the_best_tool_first():
 @pytest.mark.parametrize(
     "query", ["", " ", "the of and", "🦊", ".*+?[(", "\x00", "天気", "a" * 1_000_000, "( " * 500_000]
 )
-def test_odd_queries_find_nothing_and_do_no_harm(query):
+def test_odd_queries_have_no_hits(query):
     catalog = make_catalog({"delete_file": "Delete a file.", "get_weather": "Tell the weather."})
     assert find(catalog, query) == []
 

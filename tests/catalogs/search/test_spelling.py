@@ -58,7 +58,7 @@ def test_the_number_of_compared_words_one_edit_away_is_bounded():
 
 
 def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
-    """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
+    """Many words of a hostile catalog may be two edits away."""
     pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
     crowd = [f"recommend{letters}" for letters in pairs if "x" not in letters]
     nearest = Spelling(crowd).nearest("recommendxx")
@@ -68,7 +68,7 @@ def test_the_number_of_compared_long_words_with_the_same_beginning_is_bounded():
 
 @given(st.data())
 def test_any_single_slip_is_repaired(data):
-    """Whatever the word and wherever the slip, the word is among the nearest."""
+    """For any word and any place of the slip, the word is among the nearest."""
     words = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
     word = data.draw(st.sampled_from(words))
     at = data.draw(st.integers(0, len(word) - 1))
@@ -85,7 +85,7 @@ def test_any_single_slip_is_repaired(data):
 
 
 def test_nearer_words_replace_farther_ones():
-    """With one edit and with two from known words, only the nearer ones are meant, in whatever order they come."""
+    """Words with two edits count only if no word has one edit, in whatever order the words come."""
     crowd = [f"calenda{letter}{letter}" for letter in "bcdefghijk"]
     assert Spelling([*crowd, "calendars"]).nearest("calendar") == (1, ["calendars"])
 

@@ -38,7 +38,7 @@ def find(index: Index, query: str) -> list[str]:
         ("phone someone", "start_call"),
     ],
 )
-def test_a_tool_is_found_by_another_word_for_what_it_does(query: str, name: str) -> None:
+def test_a_tool_is_found_by_a_synonym(query: str, name: str) -> None:
     index = build_index(
         create_invoice="Make an invoice.",
         delete_file="Remove it from the disk.",
@@ -66,7 +66,7 @@ def test_only_the_best_of_several_synonyms_counts() -> None:
     assert several <= alone
 
 
-def test_a_tool_that_has_the_word_has_nothing_of_its_synonyms() -> None:
+def test_a_synonym_does_not_count_for_a_tool_that_has_the_word() -> None:
     index = build_index(send_mail="It.", open_door="Open it.")
     assert index.search("mail")[0].words == ("mail",)
 

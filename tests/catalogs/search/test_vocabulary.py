@@ -19,14 +19,14 @@ def vocabulary(**counts):
 
 
 def test_a_beginning_stands_for_the_commonest_longer_words():
-    """Of many words with the same beginning those count that most tools use."""
+    """The words that most tools use count."""
     words = vocabulary(temperature=5, template=3, temporary=2, temper=1, tempo=1)
     assert [word for word, _ in words.find_completions("temp")] == ["temperature", "template", "temporary"]
     assert len(words.find_completions("temp")) == MAX_ALTERNATIVES
 
 
 def test_the_commonest_of_two_hundred_words_with_the_same_beginning_is_found():
-    """As many as begin with "con" in a catalog of ten thousand tools."""
+    """A catalog of ten thousand tools has as many words with the beginning "con"."""
     words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
     assert vocabulary(**words, control=2).find_completions("con")[0][0] == "control"
 
@@ -38,8 +38,8 @@ def test_the_more_is_missing_the_less_a_completion_counts():
 
 
 @pytest.mark.parametrize("text", ["t", "te"])
-def test_too_short_a_beginning_stands_for_nothing(text):
-    """One or two letters begin too many words."""
+def test_a_beginning_of_one_or_two_letters_has_no_completions(text):
+    """It begins too many words."""
     assert vocabulary(temperature=1).find_completions(text) == []
 
 
@@ -67,14 +67,14 @@ def test_a_removed_word_is_not_completed_or_repaired():
 
 
 def test_a_slip_in_a_long_word_counts_less_against_it():
-    """One wrong letter of four may be another word; one of twelve hardly."""
+    """One wrong letter of four may make another word, but hardly one of twelve."""
     words = vocabulary(mail=1, subscription=1)
     assert words.find_repairs("mial")[0][1] < words.find_repairs("subscriptoin")[0][1] < 1
 
 
 @given(st.lists(st.text("abé東", min_size=1, max_size=5), unique=True), st.text("abé東", min_size=1, max_size=4))
 def test_completions_are_the_words_with_that_beginning(words, text):
-    """Whatever the scripts, and also of words that came or went after the first lookup."""
+    """This holds for any script, and for words that came or went after the first lookup."""
     removed, early, late = words[::3], words[1::3], words[2::3]
     completing = Vocabulary(lambda word: word in early + late)
     for word in removed + early:

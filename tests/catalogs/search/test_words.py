@@ -85,7 +85,7 @@ def test_forms_of_a_word_have_one_stem(one, other):
     [("paper", "pap"), ("number", "numb"), ("status", "stat"), ("string", "str"), ("gps", "gp"), ("bed", "b")],
 )
 def test_words_with_only_the_same_ending_have_different_stems(one, other):
-    """What is left must still be a word."""
+    """The stem must still be a word."""
     assert stem(one) != stem(other)
 
 
@@ -100,8 +100,8 @@ def test_a_split_run_is_also_one_word():
 
 
 @pytest.mark.parametrize("name", ["readFile", "read_file", "Read File", "READ-FILE", " read.file "])
-def test_a_name_is_the_same_however_it_is_written(name):
-    """Case and separators do not make another name."""
+def test_a_name_is_the_same_in_every_spelling(name):
+    """Case and separators do not matter."""
     assert normalise_name(name) == "readfile"
 
 
@@ -112,7 +112,7 @@ def test_a_sentence_without_spaces_is_read_to_its_end():
 
 @pytest.mark.parametrize("word", ["e\u0301te\u0301", "か\u3099", "\u1112\u1161\u11ab\u1100\u1173\u11af", "ﬁle"])
 def test_a_long_text_has_the_words_of_a_short_one(word):
-    """Where a long text is cut to be normalized, no letter loses what belongs to it."""
+    """The cut of a long text does not separate a letter from its marks."""
     assert set(stems(f"{word} " * 300)) == set(stems(word))
 
 
@@ -124,19 +124,19 @@ def test_a_flood_of_accents_takes_no_time():
 
 
 def test_an_endless_run_is_cut():
-    """What no word can be is not kept as one."""
+    """It is too long for a word."""
     assert [len(run) for letter in "xé" for run in split_runs(letter * 100_000)] == [MAX_RUN_CHARS] * 2
     assert normalise_name("é" * 150 + "x") != normalise_name("é" * 150 + "y")
 
 
 def test_memory_is_bounded():
-    """Neither many runs nor long ones are kept for ever."""
+    """Many runs and long ones are not kept for ever."""
     most = read_run.cache_parameters()["maxsize"]
     for number in range(most + 10):
         read_run(f"w{number}")
     assert read_run.cache_info().currsize == most
 
 
-def test_stop_words_are_written_as_they_are_compared():
-    """A stop word that is not folded would never be recognised."""
+def test_stop_words_are_in_their_normal_form():
+    """A stop word in another form would never be recognised."""
     assert all(word == normalise_name(word) for word in STOP_WORDS)

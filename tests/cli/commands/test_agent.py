@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("key")
 
 @pytest.mark.parametrize("provider", NAMES)
 def test_every_provider_works_with_the_tools(shop, provider):
-    """What it says and does is a line each when piped; the summary is beside it."""
+    """Each text and each call is a line when piped. The summary is on standard error."""
     with model(LOOK, DONE) as stub:
         ran = shop.run(*words(stub, provider=provider))
     assert ran.code == 0, ran.err
@@ -53,8 +53,11 @@ SCRIPT = '[[{"name": "cancel", "arguments": {"day": "2026-05-01"}}], "It is done
 SCRIPTED = ("tools.py", "--provider", "scripted:answers.json", "--no-ask")
 
 
-def test_a_script_needs_no_key_and_a_run_that_waits_says_how_it_goes_on(shop):
-    """The second process hears the second answer of the script."""
+def test_a_script_needs_no_key(shop):
+    """
+    A run that waits names the option that continues it, and the second process gets the second answer of the
+    script.
+    """
     shop.write("answers.json", SCRIPT)
     ran = shop.run("agent", *SCRIPTED, "Cancel it.")
     assert (ran.code, "--save FILE keeps a request, and --mode or --rule permits" in ran.err) == (7, True), ran.err
@@ -81,7 +84,7 @@ def test_a_script_that_cannot_be_played_is_refused(shop, words, message):
 
 
 def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):
-    """On the command line and in `toolkit.toml`; a wrong name gets a suggestion."""
+    """This holds on the command line and in `toolkit.toml`. A wrong name gets a suggestion."""
     monkeypatch.setenv("LITELLM_PROXY_API_KEY", KEY)
     with model(DONE, DONE) as stub:
         monkeypatch.setenv("LITELLM_PROXY_API_BASE", f"{stub.url}/v1")
@@ -113,7 +116,7 @@ def test_the_command_line_sets_system_prompt_and_model_and_prompt(shop):
     assert "Which days?" in str(request.body["messages"])
 
 
-def test_a_call_that_needs_a_person_waits_if_there_is_no_terminal(shop):
+def test_a_call_that_needs_a_person_waits_without_a_terminal(shop):
     """The exit code says so, and the request is shown."""
     with model(CANCEL) as stub:
         ran = shop.run(*words(stub, "--no-ask"))
@@ -133,8 +136,7 @@ def test_rules_and_the_audit_log_apply_to_an_agent(shop):
     assert "✗ cancel  denied" in ran.out
 
 
-def test_a_run_that_is_stopped_says_why(shop):
-    """By the limit on turns, for instance."""
+def test_a_stopped_run_shows_the_reason(shop):
     with model(LOOK, LOOK) as stub:
         ran = shop.run(*words(stub, "--max-turns", "1"))
     assert ran.code == 11
@@ -181,7 +183,7 @@ def test_the_error_for_a_missing_key_names_the_variable(shop, monkeypatch):
 
 
 def test_a_key_of_the_environment_is_not_sent_elsewhere(shop, monkeypatch):
-    """Only one that was named for it."""
+    """Only a key that is named for the provider is sent to another address."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with model(DONE) as stub:
         shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "m", "--base-url", stub.url)
@@ -198,7 +200,7 @@ def test_plan_mode_only_shows_the_plan(shop):
     assert "planned" in ran.err
 
 
-def test_a_plan_is_not_confirmed_if_there_is_no_terminal(tmp_path):
+def test_a_plan_is_not_confirmed_without_a_terminal(tmp_path):
     """A file with a yes in it is not a terminal."""
     (tmp_path / "file").write_text("y\n" * 40)
     assert confirm("Carry out this plan?", str(tmp_path / "nowhere")) is False
@@ -244,7 +246,7 @@ def test_only_the_owner_can_read_the_saved_files(shop):
 
 
 def test_a_run_keeps_waiting_without_a_terminal(shop):
-    """What it waits for is shown again; no model is asked."""
+    """The request is shown again, and no model is called."""
     with model(CANCEL) as stub:
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
         ran = shop.run(*again(stub, "--no-ask"))
@@ -261,8 +263,8 @@ def test_a_run_that_waits_takes_no_prompt(shop):
     assert "error: the run waits for answers; give them first" in ran.err
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_was(shop):
-    """Here by the limit on turns; no prompt is needed."""
+def test_an_interrupted_run_continues_where_it_stopped(shop):
+    """It was interrupted by the limit on turns, and needs no prompt."""
     with model(LOOK, DONE) as stub:
         assert shop.run(*words(stub, "--max-turns", "1", "--save", "run.json")).code == 11
         assert shop.run(*again(stub)).code == 0
@@ -304,8 +306,8 @@ def test_an_empty_prompt_without_a_run_is_an_error(shop):
 
 
 @pytest.mark.long
-def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):
-    """The store beside the file knows what was asked."""
+def test_a_saved_run_with_a_changed_request_is_refused(shop):
+    """The store beside the file has the original request."""
     with model(CANCEL) as stub:
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
         text = (shop.folder / "run.json").read_text()

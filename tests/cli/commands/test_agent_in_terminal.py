@@ -36,8 +36,8 @@ def test_the_user_is_asked_in_a_terminal_and_sees_the_call(shop):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_a_plan_is_carried_out_if_the_user_agrees(shop, answer, is_done):
-    """Nothing but a clear yes counts."""
+def test_a_plan_is_executed_if_the_user_agrees(shop, answer, is_done):
+    """Only a clear yes counts."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
     with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:
         terminal.until("Carry out this plan? [y]es, [n]o: ")
@@ -48,8 +48,8 @@ def test_a_plan_is_carried_out_if_the_user_agrees(shop, answer, is_done):
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
-    """The cursor is back, and the exit code says who did it."""
+def test_ctrl_c_ends_a_run_and_restores_the_terminal(shop):
+    """The cursor is back, and the exit code is that of an interrupt."""
     with model(Silent()) as stub, watch_run(stub) as terminal:
         terminal.until("thinking")
         terminal.type("\x03")
@@ -60,7 +60,10 @@ def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
 
 @pytest.mark.long
 def test_ctrl_c_is_not_an_answer_to_a_plan(shop):
-    """It ends the command, and nothing is carried out; nor does what was typed before the question."""
+    """
+    It ends the command, and the plan is not executed. Keys that were typed before the question do not count
+    either.
+    """
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
     with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:
         terminal.type("y\ny\n")
@@ -72,8 +75,8 @@ def test_ctrl_c_is_not_an_answer_to_a_plan(shop):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("answer", "ending"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
-def test_a_resumed_run_asks_what_it_waits_for(shop, answer, ending):
-    """It goes on with the answer, to its end."""
+def test_a_resumed_run_asks_for_the_approval_that_is_missing(shop, answer, ending):
+    """It goes on to its end with the answer."""
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
         with resume_run(stub) as terminal:
@@ -85,8 +88,8 @@ def test_a_resumed_run_asks_what_it_waits_for(shop, answer, ending):
 
 
 @pytest.mark.long
-def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
-    """The user has to agree; a copy of the file is no second plan."""
+def test_a_saved_plan_is_shown_again_and_executed_once(shop):
+    """The user has to agree. A copy of the file is not a second plan."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
     with model(plan, LOOK, DONE) as stub:
         shop.run(*words(stub, "--mode", "plan", "--no-ask", "--save", "run.json"))
@@ -161,8 +164,8 @@ def test_ctrl_c_at_an_approval_prompt_leaves_the_request_open_and_resume_asks_ag
 
 
 @pytest.mark.long
-def test_ctrl_c_while_resume_asks_leaves_the_run_as_it_was(shop):
-    """Ctrl-C at an approval prompt leaves the request open, also where `--resume` asks."""
+def test_ctrl_c_while_resume_asks_does_not_change_the_run(shop):
+    """The request stays open."""
     with model(CANCEL, DONE) as stub:
         assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
         before = (shop.folder / "run.json").read_text()

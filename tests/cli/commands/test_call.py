@@ -28,8 +28,7 @@ def issues() -> str:
 '''
 
 
-def test_a_call_ends_in_a_result(shop):
-    """As JSON when piped: kind, text, value."""
+def test_a_piped_call_prints_its_result_as_json(shop):
     result = shop.run("call", "tools.py", "free_days", "year=2026", "after=2026-02-01").json
     assert (result["kind"], result["value"], result["text"]) == ("ok", ["2026-05-01"], '["2026-05-01"]')
 
@@ -54,7 +53,7 @@ def test_text_output_of_none_is_a_note(shop):
     assert shop.run("call", "quiet.py", "say", "-o", "text").out == "null\n"
 
 
-def test_text_stays_what_it_is_in_a_pipe(shop):
+def test_text_is_not_escaped_in_a_pipe(shop):
     """The reader of a pipe is a program."""
     assert shop.run("call", "tools.py", "flaky", "-o", "text").out == "\x1b[31mred\n\n"
 
@@ -70,7 +69,7 @@ def test_text_stays_what_it_is_in_a_pipe(shop):
     ],
 )
 def test_arguments_are_given_in_one_of_three_ways(shop, words, input):
-    """As words, as JSON, on standard input."""
+    """They are words, JSON, or standard input."""
     assert shop.run("call", "tools.py", "free_days", *words, input=input).json["kind"] == "ok"
 
 
@@ -122,15 +121,15 @@ def test_a_repeated_argument_is_a_list(shop):
         (["cancel", "day=2026-05-01", "--mode", "bypass"], 0, ""),
     ],
 )
-def test_the_exit_code_says_how_it_ended(shop, words, code, says):
-    """And standard error why, with the remedy."""
+def test_the_exit_code_shows_how_a_call_ended(shop, words, code, says):
+    """Standard error has the reason and the remedy."""
     ran = shop.run("call", "tools.py", *words)
     assert ran.code == code
     assert says in ran.err
 
 
-def test_a_result_that_is_an_error_is_json_too(shop):
-    """On standard output, beside the words on standard error."""
+def test_a_result_that_is_an_error_is_json_on_standard_output(shop):
+    """Standard error has the words."""
     ran = shop.run("call", "tools.py", "broken")
     assert (ran.json["kind"], ran.json["error"]["message"]) == ("failed", "it is broken")
     assert shop.run("call", "tools.py", "broken", "-o", "text").out == ""
@@ -172,7 +171,7 @@ def on_purpose() -> None:
 
 @pytest.mark.parametrize("name", ["expected", "on_purpose"])
 def test_debug_shows_the_traceback_of_a_tool_that_fails(shop, name):
-    """Without it, there is one line; foreign text acts in neither."""
+    """Without the option there is one line. Escape codes of the tool are not written in either case."""
     shop.write("failing.py", FAILING)
     plain, debug = shop.run("call", "failing.py", name), shop.run("call", "failing.py", name, "--debug")
     assert (plain.code, debug.code) == (1, 1)
@@ -183,7 +182,7 @@ def test_debug_shows_the_traceback_of_a_tool_that_fails(shop, name):
 
 
 def test_the_rules_of_the_project_count(shop):
-    """What they allow only once the folder is trusted, which is said."""
+    """Their allow rules count only once the folder is trusted, and a note says so."""
     shop.write(".toolkit/toolkit.toml", '[rules]\ndeny = ["free_days(year=1999)"]\nallow = ["cancel"]\n')
     assert shop.run("call", "tools.py", "free_days", "year=1999").code == 5
     ran = shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
@@ -224,14 +223,13 @@ def test_a_rule_file_with_a_mistake_ends_the_command(shop):
     assert "rules.deny: has to be a list" in ran.err
 
 
-def test_calls_can_be_written_down(shop):
-    """In a log that `stats` reads."""
+def test_calls_are_recorded_in_an_audit_log(shop):
     shop.run("call", "tools.py", "free_days", "year=2026", "--audit", "calls.jsonl")
     assert [line["event"] for line in AuditLog.read("calls.jsonl")] == ["verdict", "intent", "outcome"]
 
 
 def test_pictures_are_noted_and_not_printed(shop):
-    """Their bytes are in the JSON."""
+    """Their bytes are in the JSON output."""
     shop.write(
         "pictures.py",
         """
@@ -260,8 +258,8 @@ def draw() -> ImagePart:
     assert "the result also has a resource, which --json shows" in ran.err
 
 
-def test_credentials_are_nothing_that_a_rule_permits(shop):
-    """So the user is not told to write such a rule."""
+def test_a_call_that_waits_for_credentials_is_not_offered_a_rule(shop):
+    """No rule could permit it."""
     shop.write("logins.py", LOGINS)
     ran = shop.run("call", "logins.py", "issues")
     assert ran.code == 7
@@ -278,7 +276,7 @@ def test_credentials_are_nothing_that_a_rule_permits(shop):
     ],
 )
 def test_a_verdict_is_explained(shop, words, code, word):
-    """With what decides and why; nothing is run."""
+    """The tool does not run."""
     ran = shop.run("explain", "tools.py", *words)
     assert (ran.code, ran.json["word"]) == (code, word)
     assert {"by", "reason", "findings"} < set(ran.json)
@@ -288,7 +286,7 @@ def test_a_verdict_is_explained(shop, words, code, word):
 
 
 def test_explain_lists_every_finding_with_the_decisive_one_first(shop):
-    """Each has a line."""
+    """Each finding has a line."""
     ran = shop.run("explain", "tools.py", "cancel", "day=2026-05-01", "--rule", "ask cancel", "-o", "text")
     assert ran.out.splitlines() == [
         "ask by rule `ask cancel`: a rule says ask: cancel; `cancel` cannot be undone, and mode `default` asks first",
@@ -372,7 +370,7 @@ def test_a_resumed_call_needs_the_answer_of_a_person(shop, saved_call, words):
     ],
 )
 def test_mistakes_with_saved_calls_name_the_remedy(shop, saved_call, words, message):
-    """Each wrong use of `--save` and `--resume` says what to do instead, and leaves the saved call as it is."""
+    """Each wrong use of `--save` and `--resume` has its own message, and the saved call is unchanged."""
     before = saved_call.read_text()
     ran = shop.run("call", "tools.py", *words)
     assert ran.code != 0
@@ -406,7 +404,7 @@ def frame() -> str:
 
 
 def test_a_call_shows_the_alias_and_the_cost(shop):
-    """In the JSON beside the name of the tool, and as lines of the trace."""
+    """They are in the JSON beside the name of the tool, and lines of the trace."""
     shop.write("costly.py", COSTLY)
     result = shop.run("call", "costly.py", "draw", "count=2").json
     assert (result["tool"], result["alias"], result["cost"]) == ("paint", "draw", 0.08)
@@ -418,7 +416,7 @@ def test_a_call_shows_the_alias_and_the_cost(shop):
 
 
 def test_the_cost_of_a_tool_is_shown_before_a_call(shop):
-    """By `list`, `show` and `explain`; a rule may compare it."""
+    """`list`, `show` and `explain` show it, and a rule may compare it."""
     shop.write("costly.py", COSTLY)
     assert [tool["facts"]["cost"] for tool in shop.run("list", "costly.py").json] == ["by arguments", 0.5]
     assert "facts: writes, costs $0.50" in shop.run("show", "costly.py", "frame", "-o", "text").out

@@ -97,8 +97,8 @@ def test_a_call_that_waits_at_the_end_of_a_pipe_can_be_answered_later(shop):
         assert "answer in a terminal with --resume talk.json" in err
 
 
-def test_a_line_that_refuses_what_waits_may_name_a_skill(shop, tmp_path):
-    """With wrong arguments it refuses nothing, so something still waits."""
+def test_a_line_that_refuses_a_waiting_call_may_name_a_skill(shop, tmp_path):
+    """If its arguments are wrong, the call still waits."""
     write_skill(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
     with model(CANCEL, DONE, CANCEL) as stub:
         assert shop.run(*chat(stub, "--no-ask"), input="Cancel it.\n/plan May\n").code == 0
@@ -163,7 +163,7 @@ def test_the_user_is_asked_at_a_terminal_and_the_conversation_goes_on(shop):
 
 @pytest.mark.long
 def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop):
-    """What was said before is kept."""
+    """The conversation before the answer is kept."""
     with (
         model(HELLO, REST, DONE) as stub,
         contextlib.closing(
@@ -188,7 +188,7 @@ def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop
 
 
 def test_a_missing_key_ends_the_conversation_before_it_begins(shop, monkeypatch):
-    """A person without a key is told so with the variable to set, before they have typed a prompt."""
+    """The message names the variable to set."""
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     ran = shop.run("chat", "tools.py", "--provider", "anthropic", "--model", "test-1", input="Good morning.\n")
     assert (ran.code, ran.out) == (13, "")

@@ -46,7 +46,7 @@ EMPTY = {"tools": 1, "laws": [], "descriptions": [], "lints": [], "known": [], "
 
 
 def test_a_good_tool_passes(run_check):
-    """What it prints is not part of the output."""
+    """The output of the tool itself goes to standard error."""
     ran = run_check(GOOD)
     assert (ran.code, ran.json) == (0, EMPTY)
     assert "shouting" in ran.err
@@ -129,7 +129,7 @@ def test_a_known_violation_is_shown_and_does_not_count(run_check):
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_the_same_seed_tries_the_same_calls(run_check):
-    """So that what was found is found again."""
+    """So a finding can be found again."""
     assert run_check(BROKEN, "--seed", "7").out == run_check(BROKEN, "--seed", "7").out
 
 
@@ -180,8 +180,8 @@ def test_a_tool_that_a_hook_watches_is_not_run(run_check, tmp_path):
     assert run_check(BROKEN, "--run", "shout").code == 1
 
 
-def test_a_change_of_a_tool_is_reported_with_what_it_breaks(run_check, shop):
-    """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
+def test_a_change_of_a_tool_is_reported_with_the_callers_that_break(run_check, shop):
+    """A missing snapshot is an error, a change ends with 1, and an update accepts it."""
     snapshot = ("--no-run", "--examples", "5", "--snapshot", "tools.json")
     missing = run_check(GOOD, *snapshot)
     assert missing.code == 2

@@ -65,19 +65,19 @@ def test_listed_names_are_offered_without_importing(completion_target, shell, li
 
 
 @pytest.mark.long
-def test_completion_works_in_a_process_as_a_shell_starts_it(completion_target):
+def test_completion_works_in_a_process_that_a_shell_starts(completion_target):
     line = {"COMP_WORDS": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bash_complete"}
     ran = completion_target.process(**line)
     assert (ran.code, ran.out, ran.err) == (0, "plain,free_days\n", "")
 
 
-def test_the_target_would_have_failed_if_it_were_imported(completion_target):
-    """Or else the tests above would show nothing."""
+def test_the_completion_target_fails_if_it_is_imported(completion_target):
+    """Otherwise the other tests would show nothing."""
     assert "this target was imported" in completion_target.process("list", "tools.py:catalog").err
 
 
-def test_a_file_is_offered_where_nothing_was_listed(shop):
-    """By the shell, which knows the files."""
+def test_files_are_offered_for_a_target_that_was_never_listed(shop):
+    """The shell offers them."""
     assert shop.run(COMP_WORDS="toolkit list too", _TOOLKIT_COMPLETE="bash_complete").out == "file,too\n"
 
 
@@ -92,8 +92,8 @@ def test_a_file_is_offered_where_nothing_was_listed(shop):
         ("fish", "complete --no-files"),
     ],
 )
-def test_the_script_of_a_shell_is_click_s_with_what_the_shell_needs_besides(shop, shell, words):
-    """It is printed as it is, to be read by the shell. Click may change its scripts."""
+def test_a_completion_script_extends_the_script_of_click(shop, shell, words):
+    """It is printed for the shell to read. Click may change its own part."""
     ran = shop.run("completion", shell)
     assert words in ran.out
     assert "_TOOLKIT_COMPLETE" in ran.out
@@ -151,7 +151,7 @@ def at_a_prompt(completion_target, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("shell", [pytest.param(shell_name, marks=needs(shell_name)) for shell_name in START])
 def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell):
-    """Wherever it cuts words; no blank follows what still wants a value."""
+    """Shells split words in different ways. No blank follows a word that still needs a value."""
     pieces = [
         ("toolkit cal\t", "l "),
         ("tools.py:cat\t", "alog "),
@@ -165,8 +165,7 @@ def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell
 
 @pytest.mark.parametrize("shell", [pytest.param(shell_name, marks=needs(shell_name)) for shell_name in START])
 @pytest.mark.long
-def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, completion_target, shell):
-    """It knows them better than we do."""
+def test_a_real_shell_completes_files_for_a_target_that_was_never_listed(at_a_prompt, completion_target, shell):
     completion_target.write("unheard_of.py", "")
     assert at_a_prompt(shell, ("toolkit list unh\t", "eard_of.py")) == ["list", "unheard_of.py"]
 
@@ -183,8 +182,8 @@ def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, comp
         ("toolkit show elsewhere.py fr", []),
     ],
 )
-def test_fish_offers_what_was_listed_when_it_is_asked(completion_target, tmp_path, line, offered):
-    """By its own query, which lists what the tab key would."""
+def test_fish_offers_the_completions_on_request(completion_target, tmp_path, line, offered):
+    """Its own query lists the offers of the tab key."""
     script = tmp_path / "completion.fish"
     script.write_text(completion_target.run("completion", "fish").out)
     program = tmp_path / "toolkit"

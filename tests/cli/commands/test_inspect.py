@@ -68,7 +68,7 @@ async def inspecting(folder, *arguments):
 
 @pytest.mark.long
 async def test_a_target_is_inspected_until_it_is_interrupted(tmp_path):
-    """With a page that listens; its connection does not hold up the end."""
+    """An open connection of its page does not hold up the end."""
     (tmp_path / "tools.py").write_text(TOOLS)
     audit = str(tmp_path / "calls.jsonl")
     async with inspecting(tmp_path, "tools.py", "--audit", audit) as (process, client):
@@ -94,7 +94,7 @@ async def test_a_dispatcher_is_inspected_read_only(tmp_path):
     assert not (tmp_path / "calls.jsonl").exists()
 
 
-def test_a_port_that_is_taken_is_named(shop):
+def test_the_error_names_a_port_that_is_in_use(shop):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         ran = shop.run("inspect", "tools.py", "--port", str(port))

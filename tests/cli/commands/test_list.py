@@ -42,7 +42,7 @@ def test_list_as_text_is_a_table(shop):
 
 
 def test_list_keeps_to_a_group(shop):
-    """And to nothing, if there is no such group."""
+    """The list is empty if there is no such group."""
     assert [entry["name"] for entry in shop.run("list", "tools.py", "--group", "days").json] == ["free_days"]
     assert shop.run("list", "tools.py", "--group", "nights").json == []
 
@@ -84,7 +84,7 @@ def test_show_describes_the_whole_tool(shop):
 
 
 def test_show_has_nested_records_as_a_tree(shop):
-    """With what is said of their parts."""
+    """The descriptions of their fields are shown."""
     lines = shop.run("show", "tools.py", "order", "-o", "text").out.splitlines()
     assert lines[4:11] == [
         "arguments",
@@ -97,8 +97,8 @@ def test_show_has_nested_records_as_a_tree(shop):
     ]
 
 
-def test_show_leaves_out_what_a_tool_does_not_have(shop):
-    """No result where nothing is known of it, no examples, no aliases."""
+def test_show_omits_sections_that_a_tool_does_not_have(shop):
+    """There is no result, no examples and no aliases."""
     shop.write("bare.py", "from toolkit import Catalog\ncatalog = Catalog()\n@catalog.tool\ndef f():\n    'Do it.'\n")
     lines = shop.run("show", "bare.py", "f", "-o", "text").out.splitlines()
     assert lines[:-1] == ["f()", "", "Do it.", "", "arguments", "", "facts: writes"]
@@ -193,7 +193,7 @@ catalog.add(
 
 
 def test_the_origin_of_a_tool_from_elsewhere_is_shown(shop):
-    """As a column of the list, a line of `show`, and a field of both in JSON."""
+    """It is a column of the list, a line of `show`, and a field of both in JSON."""
     (shop.folder / "mixed.py").write_text(FOREIGN, encoding="utf-8")
     lines = [" ".join(line.split()) for line in shop.run("list", "mixed.py:catalog", "-o", "text").out.splitlines()]
     assert [lines[0], *lines[2:]] == [

@@ -25,8 +25,8 @@ def file(shop):
     return shop.folder / ".mcp.json"
 
 
-def test_trust_is_recorded_and_taken_back(shop, file):
-    """The second time, nothing has to be recorded."""
+def test_trust_is_recorded_and_revoked(shop, file):
+    """Nothing has to be recorded the second time."""
     ran = shop.run("mcp", "trust", ".mcp.json", "--yes")
     assert ran.code == 0
     assert ran.json["servers"][0] == "git: runs npx -y 'git mcp'"
@@ -40,7 +40,7 @@ def test_trust_is_recorded_and_taken_back(shop, file):
     assert not Trust().covers_content(file, file.read_bytes())
 
 
-def test_trust_is_not_recorded_if_there_is_no_terminal(shop, file):
+def test_trust_is_not_recorded_without_a_terminal(shop, file):
     """The exit code says that a person is needed."""
     ran = shop.run("mcp", "trust", ".mcp.json", "-o", "text")
     assert ran.code == 7
@@ -114,7 +114,7 @@ def test_a_user_logs_in_and_out(shop, site, monkeypatch, way):
     ],
 )
 def test_a_server_without_a_login_is_an_error(shop, file, arguments, says):
-    """With the names that there are."""
+    """The error has the known names."""
     shop.run("mcp", "trust", ".mcp.json", "--yes")
     ran = shop.run("mcp", "login", *arguments)
     assert (ran.code, ran.out) == (2, "")
@@ -142,7 +142,7 @@ async def list_tools(entry, folder):
 
 
 @pytest.mark.long
-def test_a_client_starts_what_was_installed(shop, tmp_path):
+def test_a_client_starts_the_installed_server(shop, tmp_path):
     """The module is found although the client works in another folder."""
     shop.write(
         "goods.py",

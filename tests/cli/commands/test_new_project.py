@@ -69,7 +69,7 @@ def test_a_new_project_passes_its_tests_with_our_wheel(from_a_wheel, tmp_path):
 
 
 def test_the_rule_file_of_a_new_project_counts(shop):
-    """For calls from the command line too."""
+    """They count for calls from the command line, too."""
     make_project("my-shop")
     os.chdir("my-shop")
     words = ["call", "my_shop.tools", "count_words", "--no-ask"]
@@ -87,7 +87,7 @@ def test_a_project_can_be_called_something_else_than_its_folder(shop):
 
 
 def test_the_current_folder_is_the_usual_place(shop):
-    """With what is in it left alone."""
+    """Its other files do not change."""
     before = (shop.folder / "tools.py").read_text()
     lines = shop.run("init", "--name", "my-shop", "-o", "text").out.splitlines()
     assert lines == [*(f"+ {name}" for name in FILES), "next: python -m pytest"]
@@ -112,7 +112,7 @@ def test_init_writes_no_file_if_one_of_them_exists(shop, name):
 
 
 def test_files_are_not_written_through_a_link(shop, tmp_path):
-    """It would have them written somewhere else."""
+    """The link could lead to another folder."""
     (shop.folder / "my-shop").mkdir()
     (shop.folder / "my-shop" / "tests").symlink_to(tmp_path)
     with pytest.raises(ProjectError, match="my-shop/tests"):
@@ -138,6 +138,6 @@ def test_the_name_of_a_package_is_that_of_its_project_in_valid_letters(title, na
 
 @pytest.mark.parametrize("title", ["", "1st", "--", "class", "json", "toolkit", "tests", "ÄÖ"])
 def test_a_name_that_no_package_can_have_is_refused(title):
-    """Or that would hide another one."""
+    """The same holds for a name that would hide another package."""
     with pytest.raises(ProjectError, match="--name"):
         package_name(title)

@@ -21,8 +21,8 @@ def find_waits(shop, run_id):
     return "\n".join(shop.run("runs", "show", run_id, "--database", DATABASE, "-o", "json").json["waits"])
 
 
-def test_a_run_that_waits_for_a_person_says_for_what_since_when_and_until_when(shop, journal):
-    """An answer that was given waits for a worker."""
+def test_a_waiting_run_shows_the_reason_and_both_times(shop, journal):
+    """The times are the beginning and the deadline. An answer that was given waits for a worker."""
     (request,) = add_waiting(journal, "a")
     waits = find_waits(shop, "a")
     assert f"a person has to answer request {request.id} of `pay`, since 20" in waits
@@ -34,8 +34,8 @@ def test_a_run_that_waits_for_a_person_says_for_what_since_when_and_until_when(s
     assert "no worker lives; start one with 'toolkit worker'" in find_waits(shop, "a")
 
 
-def test_a_run_whose_process_was_killed_says_so_before_another_takes_it(shop, journal):
-    """Nothing that could be seen as false is said: the run is not under way, and its step may have happened."""
+def test_a_run_whose_process_was_killed_is_not_shown_as_running(shop, journal):
+    """Its step may have happened, and another worker can go on with it."""
     dead_process = owner()[:-1] + ("0" if owner()[-1] != "0" else "1")
     journal.create("a", "agent", {"prompt": "Go."}, now=time.time())
     journal.activate("a", worker=f"{dead_process}.w1", version="v1", now=time.time(), max_lives=9)
@@ -51,8 +51,8 @@ def test_a_run_whose_process_was_killed_says_so_before_another_takes_it(shop, jo
     assert "its process is gone" in shop.run("runs", "list", "--database", DATABASE, "-o", "text").out
 
 
-def test_a_run_that_was_answered_says_only_that_it_needs_a_worker(shop, journal):
-    """The command that answers says it too."""
+def test_an_answered_run_says_only_that_a_worker_is_missing(shop, journal):
+    """The command that answers says so, too."""
     add_waiting(journal, "a")
     ran = shop.run("runs", "approve", "a", "--database", DATABASE, "-o", "text")
     assert "approved: pay (request " in ran.err
@@ -75,8 +75,8 @@ def test_a_run_that_was_answered_says_only_that_it_needs_a_worker(shop, journal)
         ({"beat_at": 5.0}, "no worker lives"),
     ],
 )
-def test_a_run_that_is_queued_says_which_worker_is_missing(shop, journal, data, expected):
-    """It says what to do as well."""
+def test_a_queued_run_says_which_worker_is_missing(shop, journal, data, expected):
+    """It has the remedy as well."""
     journal.create("a", "agent", {"prompt": "Go."}, now=time.time())
     journal.activate("a", worker="w", version="v1", now=time.time(), max_lives=9)
     journal.give_back("a", 1, now=time.time())
@@ -85,7 +85,7 @@ def test_a_run_that_is_queued_says_which_worker_is_missing(shop, journal, data, 
 
 
 def test_workers_are_listed_with_their_versions_life_signs_and_runs(shop, journal):
-    """One that is silent is still listed until another one has taken its runs over."""
+    """A silent worker is listed until another one has taken over its runs."""
     beat(journal, "busy")
     beat(journal, "old", beat_at=5.0, versions={"flow:x": ""})
     journal.create("a", "agent", {"prompt": "Go."}, now=1.0)
@@ -99,8 +99,8 @@ def test_workers_are_listed_with_their_versions_life_signs_and_runs(shop, journa
     assert "silent" in lines
 
 
-def test_the_list_of_workers_says_that_there_are_none(shop, journal):
-    """Otherwise a person could not know whether this was the right database."""
+def test_the_list_of_workers_says_if_it_is_empty(shop, journal):
+    """Otherwise a person could not know whether this is the right database."""
     assert "no process works on runs" in shop.run("runs", "workers", "--database", DATABASE, "-o", "text").err
 
 

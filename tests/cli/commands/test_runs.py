@@ -43,7 +43,7 @@ def test_runs_are_listed_with_their_inputs_and_the_newest_first(shop, journal):
 
 
 def test_the_list_can_be_narrowed(shop, journal):
-    """By status, by kind and by number; the user is told that there are more."""
+    """The options are status, kind and number, and a note says that there are more runs."""
     for number in range(3):
         journal.create(f"r{number}", "agent", {"prompt": "x"}, now=1.0)
     add_waiting(journal, "w")
@@ -57,7 +57,7 @@ def test_the_list_can_be_narrowed(shop, journal):
 
 
 def test_a_run_is_shown_step_by_step(shop, journal):
-    """With the calls that began and have no result."""
+    """Calls that began and have no result are shown as well."""
     journal.create("fix", "agent", {"prompt": "Fix \x1b[31mit."}, now=1.0, deadline=2_000_000_000.0)
     epoch = journal.activate("fix", worker="w1", now=2.0, max_lives=3).epoch
     message = AssistantMessage(text="I look.", calls=(ToolCall("read", {}, "c1"), ToolCall("pay", {}, "c2")))
@@ -96,8 +96,8 @@ def test_a_run_is_shown_step_by_step(shop, journal):
     assert "secret" not in page
 
 
-def test_a_run_that_waits_shows_what_would_happen(shop, journal):
-    """The request as at a terminal, with its arguments, its preview and its id."""
+def test_a_waiting_run_shows_its_request(shop, journal):
+    """It has the arguments, the preview and the id, as in a terminal."""
     (request,) = add_waiting(journal)
     ran = shop.run("runs", "show", "bills/may", "--database", DATABASE, "-o", "text")
     assert ran.code == 0, ran.err
@@ -143,8 +143,8 @@ def test_an_answer_is_kept_and_enqueues_the_run(shop, journal, words, decision):
 
 
 @pytest.mark.long
-def test_one_of_several_requests_is_named(shop, journal):
-    """By its id or the beginning of it; all of them by an option."""
+def test_one_of_several_requests_is_chosen_by_its_id(shop, journal):
+    """The beginning of the id is enough. An option chooses all requests."""
     first, second = add_waiting(journal, "bills", "A-7", "A-8")
     environment = {"TOOLKIT_DATABASE": DATABASE}
     unclear = shop.run("runs", "approve", "bills", **environment)
@@ -164,7 +164,7 @@ def test_one_of_several_requests_is_named(shop, journal):
 
 @pytest.mark.long
 def test_an_answer_that_cannot_count_is_refused(shop, journal):
-    """For an unknown run, of another run, given twice, or not clear."""
+    """The run is unknown or another one, the answer was given already, or it is not clear."""
     (request,) = add_waiting(journal, "bills-may")
     (other,) = add_waiting(journal, "bills-june")
     journal.create("new", "agent", {"prompt": "x"}, now=1.0)
@@ -242,7 +242,7 @@ def test_a_question_can_be_declined():
 
 @pytest.mark.long
 def test_a_run_is_started_cancelled_and_retried(shop, journal):
-    """By its id, for any worker; the same start again changes nothing."""
+    """Any worker may take it. The same start again changes nothing."""
     environment = {"TOOLKIT_DATABASE": DATABASE}
     for _ in range(2):
         ran = shop.run("runs", "start", "fix-1", "-", "--principal", "ada", input="Fix it.", **environment)
@@ -294,7 +294,7 @@ def test_a_run_that_a_program_has_started_is_the_same_run(shop, journal):
 )
 @pytest.mark.parametrize("command", [["list"], ["show", "x"], ["cancel", "x"]])
 def test_a_database_that_cannot_be_used_is_an_error(shop, command, words, message):
-    """And no file is made or changed."""
+    """No file is created or changed."""
     ran = shop.run("runs", *command, *words)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
@@ -311,7 +311,7 @@ def test_a_queue_that_no_worker_can_have_is_refused(shop, journal):
 
 
 @pytest.mark.parametrize("store", ["other.sqlite", "a.approvals.sqlite"])
-def test_a_database_of_another_program_is_left_alone(shop, store):
+def test_a_database_of_another_program_is_not_changed(shop, store):
     """Its name is in the message."""
     path = shop.folder / store
     if store.startswith("a."):

@@ -47,7 +47,7 @@ def draw_schema(schema):
     ],
 )
 def test_a_type_is_a_few_words(schema, words):
-    """As short as it can be said."""
+    """It is as short as possible."""
     assert describe_type(schema) == words
 
 

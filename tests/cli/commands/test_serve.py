@@ -91,7 +91,7 @@ def test_wrong_options_end_the_command(shop, words, problem):
 
 @pytest.mark.long
 def test_tools_are_served_over_standard_input_and_output(shop):
-    """What the module prints goes to standard error, and standard output has messages only."""
+    """Standard output has only messages. Output of the module goes to standard error."""
     request = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": ENVELOPE}}
     ran = shop.process("serve", "tools.py:catalog", "--user", "ada", input="NaN\n" + json.dumps(request) + "\n")
     messages = [json.loads(line) for line in ran.out.splitlines()]
@@ -101,7 +101,7 @@ def test_tools_are_served_over_standard_input_and_output(shop):
 
 
 @pytest.mark.parametrize("further", [[], [*OAUTH, "https://shop.example/mcp"]], ids=["", "oauth"])
-def test_a_port_that_is_taken_is_an_error(shop, further):
+def test_a_port_that_is_in_use_is_an_error(shop, further):
     """The message comes before any note that the server is there."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]), *further)

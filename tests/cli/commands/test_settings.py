@@ -36,7 +36,7 @@ def provider_settings(stub):
 
 
 def test_one_page_shows_the_merged_value_and_where_each_part_came_from(shop, user):
-    """One page shows the merged value and where each part came from (`toolkit settings`)."""
+    """`toolkit settings` prints the page."""
     own = user('mode = "auto"\n[commands]\nallow = ["npm test",\n"git status"]\n')
     theirs = shop.write(".toolkit/toolkit.toml", '[limits]\nmax_turns = 7\n[commands]\nallow = ["ls"]\n')
     ran = shop.run("settings", "-o", "text", "--set", "budget.tokens=10_000", TOOLKIT_SYSTEM="Be kind.")
@@ -82,8 +82,8 @@ def test_an_invalid_database_address_is_refused_and_not_shown(shop):
     assert "hunter2" not in ran.err
 
 
-def test_the_page_as_json(shop, user):
-    """Also `--json`: every key, its value, its parts, what does not count, the instruction files."""
+def test_the_settings_page_can_be_json(shop, user):
+    """`--json` has every key, its value, its parts, the ignored values and the instruction files."""
     own = user('mode = "plan"\n[mcp_servers.docs]\nurl = "https://u:pw@docs.example.com/mcp?key=1"\n')
     shop.write("AGENTS.md", "Use tabs.")
     page = shop.run("settings", "--json").json
@@ -177,7 +177,7 @@ def test_the_settings_choose_the_model_and_bound_the_run(shop, user):
         assert stub.heard[0].body["model"] == "other"
 
 
-def test_the_error_says_where_to_choose_a_provider_if_there_is_none(shop, user):
+def test_without_a_provider_the_error_says_where_to_choose_one(shop, user):
     """It names the file, the variable and the option."""
     ran = shop.run(*AGENT)
     assert ran.code == 2
@@ -187,7 +187,7 @@ def test_the_error_says_where_to_choose_a_provider_if_there_is_none(shop, user):
 
 
 def test_an_untrusted_project_cannot_choose_the_server(shop, user):
-    """Else a project could have the conversation and the key sent to itself."""
+    """The conversation and the key could otherwise go to the server of the project."""
     with model(DONE) as stub, model() as other:
         user(provider_settings(stub))
         shop.write(".toolkit/toolkit.toml", f'base_url = "{other.url}"\nmodel = "theirs"\n')
@@ -216,7 +216,7 @@ def test_the_agent_shows_which_instruction_files_the_model_gets(shop, user):
 
 
 def test_trust_shows_settings_and_instruction_files(shop, user):
-    """What would begin to count is shown before it is recorded, and a new instruction file needs a new trust."""
+    """New content is shown before it is recorded, and a new instruction file needs a new trust."""
     shop.write(".toolkit/toolkit.toml", 'mode = "auto"\n[limits]\nmax_turns = 3\n')
     shop.write("AGENTS.md", "Use tabs.")
     report = shop.run("trust", ".", "--yes").json

@@ -63,8 +63,8 @@ def test_text_output_is_a_table_with_the_covered_time(log):
     assert lines[-1].endswith(" UTC")
 
 
-def test_lines_that_cannot_be_read_are_counted(log):
-    """And said to be left out."""
+def test_unreadable_lines_are_counted(log):
+    """A note says that they are left out."""
     with open("calls.jsonl", "a") as file:
         file.write("nonsense\n[]\n")
     ran = log.run("stats", "calls.jsonl")
@@ -86,7 +86,7 @@ def test_a_file_that_is_not_a_log_is_refused_with_its_name(shop, log):
 
 
 def test_a_file_that_is_not_a_log_is_refused(shop):
-    """It has lines, and none of them is one of a log."""
+    """Not one of its lines belongs to a log."""
     shop.write("notes.txt", "buy milk\n")
     ran = shop.run("stats", "notes.txt")
     assert (ran.code, ran.out) == (2, "")
@@ -108,8 +108,8 @@ def test_a_log_with_too_many_tools_does_not_fill_the_memory():
     assert (tools[-1].tool, tools[-1].verdicts) == ("(unknown)", {"allow": 100})
 
 
-def test_people_are_counted():
-    """What they approved, and what they refused."""
+def test_answers_of_people_are_counted():
+    """Approvals and refusals are counted separately."""
     lines = [{"event": "answered", "tool": "f", "approved": approved} for approved in (True, False, "yes")]
     assert summarize_log(lines).tools[0].answers == {"approved": 1, "refused": 2}
 
@@ -133,7 +133,7 @@ LINES = st.fixed_dictionaries(
 
 
 @given(st.lists(LINES, max_size=8))
-def test_no_log_breaks_it(lines):
+def test_any_log_can_be_summarized(lines):
     """Every line counts once, with any content."""
     summary = summarize_log(lines)
     ended = sum(1 for line in lines if line["event"] == "outcome" and "tool" in line)
@@ -150,8 +150,8 @@ USAGE = Usage(
 )
 
 
-def test_a_saved_run_shows_what_its_tokens_were_for(shop):
-    """The parts add up to what was read; the tool that takes most comes first."""
+def test_a_saved_run_shows_the_tokens_of_each_part(shop):
+    """The parts add up to the tokens that were read, and the tool with the most comes first."""
     shop.write("run.json", Run(status="done", usage=USAGE).dumps())
     data = shop.run("stats", "run.json").json
     assert (data["definition_tokens"], data["result_tokens"]) == (200, {"read": 100, "grep": 500})
@@ -169,7 +169,7 @@ def test_a_saved_run_shows_what_its_tokens_were_for(shop):
 
 
 def test_a_run_without_parts_has_a_rest(shop):
-    """Such as one that was saved before runs had them."""
+    """A run that was saved before runs had parts is such a run."""
     shop.write("run.json", Run(status="done", usage=Usage(input_tokens=7)).dumps())
     data = shop.run("stats", "run.json").json
     assert (data["definition_tokens"], data["result_tokens"], data["rest_tokens"]) == (0, {}, 7)

@@ -146,7 +146,7 @@ def test_any_line_is_read_or_counted(tmp_path_factory, change):
     assert len(list(read_spans(str(path), unreadable))) + len(unreadable) == 1
 
 
-def test_no_package_is_needed():
-    """Neither to write a trace nor to read it."""
+def test_traces_need_no_package():
+    """They can be written and read without OpenTelemetry."""
     code = "import sys; sys.modules['opentelemetry'] = None; from toolkit.telemetry import TraceFile; import toolkit.cli.commands.trace"
     subprocess.run([sys.executable, "-c", code], check=True)

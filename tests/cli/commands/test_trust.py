@@ -36,8 +36,7 @@ def project(shop):
     return folder
 
 
-def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
-    """`toolkit trust PATH` shows what would be trusted and records it."""
+def test_trust_shows_the_content_and_records_the_trust(shop, project):
     ran = shop.run("trust", "shop", "--yes")
     assert ran.code == 0
     report = ran.json
@@ -52,7 +51,7 @@ def test_trust_shows_what_would_be_trusted_and_records_it(shop, project):
     assert "you trust it already" in shop.run("trust", "shop").err
 
 
-def test_trust_is_not_recorded_if_there_is_no_terminal(shop, project, monkeypatch):
+def test_trust_is_not_recorded_without_a_terminal(shop, project, monkeypatch):
     """The content is shown, no question is asked, and the exit code says that a person is needed."""
     monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: True)
     ran = shop.run("trust", "shop", "-o", "text")
@@ -77,14 +76,14 @@ def test_content_that_changes_after_it_was_shown_is_not_trusted(shop, project, m
 
 
 def test_the_text_of_the_files_can_be_shown(shop, project):
-    """With nothing in it that acts on a terminal."""
+    """Escape codes in it are not written."""
     out = shop.run("trust", "shop", "--yes", "--contents", "-o", "text").out
     assert "      | echo checked " in out
     assert "\x1b" not in out
 
 
-def test_trust_can_be_listed_and_taken_back(shop, project):
-    """A folder that has changed since is listed as such."""
+def test_trust_can_be_listed_and_revoked(shop, project):
+    """A folder that has changed since is listed as changed."""
     assert shop.run("trust", "--list").json == []
     shop.run("trust", "shop", "--yes")
     assert shop.run("trust", "--list").json == [{"folder": os.path.realpath(project), "state": "trusted"}]

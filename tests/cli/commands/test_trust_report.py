@@ -46,7 +46,7 @@ LOOSE = 'mode = "default"\n[budget]\ntokens = 100000000\n[limits]\nmax_turns = 5
 
 
 def test_settings_that_loosen_those_of_the_user_are_in_the_report(project):
-    """What is as strict as the defaults can still be looser than the user's own settings."""
+    """A setting as strict as the defaults can still be looser than the setting of the user."""
     write_settings(configuration_folder(), STRICT)
     write_settings(project / ".toolkit", LOOSE)
     report = read_report(project, Trust())
@@ -104,7 +104,7 @@ def test_instruction_names_of_an_option_are_trusted(shop, project):
     assert [file.text for file in find_instructions(settings).files] == ["Be kind.\n"]
 
 
-def test_a_mistake_in_an_option_records_nothing(shop, project):
+def test_a_mistake_in_an_option_records_no_trust(shop, project):
     """It is a mistake in the command, and not in the project's files."""
     ran = shop.run("trust", "shop", "--yes", "--set", "instructions.name=[]")
     assert (ran.code, Trust().folders()) == (2, ())

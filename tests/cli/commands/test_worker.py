@@ -171,7 +171,7 @@ def read_until(worker, text, seconds=60.0):
 
 @pytest.mark.long
 def test_an_approval_goes_from_one_worker_to_the_next(agents):
-    """One worker ends by SIGTERM, one by Ctrl-C, both in good order; the answer is given while none lives."""
+    """One worker ends by SIGTERM and the other one by Ctrl-C. The answer comes while no worker lives."""
     assert agents.run("runs", "start", "bills", "Pay.", "--database", DATABASE).code == 0
     with contextlib.closing(open_journal(DATABASE)) as journal:
         for number, code in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
@@ -197,7 +197,7 @@ def test_an_approval_goes_from_one_worker_to_the_next(agents):
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
 def test_a_run_goes_on_when_its_worker_is_ended(agents, number):
-    """After SIGKILL the payment that was cut is not repeated, and the model is told; after SIGTERM it is done first."""
+    """After SIGKILL the interrupted payment is not repeated and the model knows. SIGTERM waits for the payment."""
     agents.run("runs", "start", "bills", "Pay.", "--database", DATABASE)
     with holding(agents.folder / "hold") as release, working("agents.py:free_agent") as worker:
         read_until(worker, "A-7 is in the book")
@@ -301,7 +301,7 @@ hook, provider = build("look", hooks=[Hook()]), build("look", Provider([]))
         ("loop", signal.SIGINT),
     ],
 )
-def test_a_worker_ends_although_something_in_it_does_not(shop, part, number):
+def test_a_worker_ends_although_a_part_of_it_hangs(shop, part, number):
     """Its limit is the grace and 20 seconds. Another worker could go on with the run then."""
     shop.write("stubborn.py", STUBBORN)
     shop.run("runs", "start", "stuck", "Hang.", "--database", DATABASE)
@@ -389,7 +389,7 @@ async def start_other(database):
 @pytest.mark.long
 @pytest.mark.parametrize("target", ["agents.py:release", "flows.py"])
 def test_a_flow_waits_in_one_worker_and_ends_in_the_next(agents, target):
-    """Its requests are answered as those of an agent, and its story is told in sentences."""
+    """Its requests are answered like those of an agent, and its report is in sentences."""
     agents.write("flows.py", FLOWS)
     file = target.partition(":")[0]
     asyncio.run(start_release(load_object(f"{file}:release"), load_object(f"{file}:Plan")))

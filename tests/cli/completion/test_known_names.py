@@ -46,7 +46,7 @@ def test_only_the_newest_targets_are_kept(shop):
     assert read_cached_targets() == [f"m{number}" for number in range(59, 9, -1)]
 
 
-def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
+def test_names_that_are_special_to_a_shell_are_left_out(shop):
     """They may come from the author of a tool, or from another writer of the file."""
     save_names("a.py", Catalog(a_tool("fine", "x", "$(touch y)", "a b", "*")))
     save_names("$(touch x).py", Catalog())
@@ -91,15 +91,15 @@ def test_a_cache_that_cannot_be_written_is_not_an_error(shop, tmp_path, monkeypa
     assert read_cached_targets() == []
 
 
-def test_half_a_file_is_never_left_behind(shop):
-    """Where it cannot be put in its place, it is taken away."""
+def test_no_half_written_file_is_left(shop):
+    """If the file cannot be put in its place, it is removed."""
     cache_file().mkdir(parents=True)
     save_names("a.py", Catalog())
     assert list(cache_file().parent.iterdir()) == [cache_file()]
 
 
-def test_it_is_kept_in_the_users_cache(shop, monkeypatch, tmp_path):
-    """It is in the usual place if none is given, never beside a project; other users cannot read it."""
+def test_the_names_are_kept_in_the_cache_of_the_user(shop, monkeypatch, tmp_path):
+    """The usual place is used if none is set, and never the project. Other users cannot read the file."""
     save_names("a.py", Catalog())
     assert cache_file() == tmp_path / "cache" / "toolkit" / "names.json"
     assert stat.S_IMODE(cache_file().stat().st_mode) == 0o600

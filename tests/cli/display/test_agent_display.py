@@ -102,7 +102,7 @@ BAR = "━━━━━╺━━━━━━━━━━━━━━"
 
 
 def test_text_and_calls_are_lines_when_piped():
-    """Each once, without colours or a cursor that moves."""
+    """Each appears once, without colours or cursor movements."""
     assert show_events(*PLAIN).output == "\n".join([*SHOWN, ""])
 
 
@@ -116,14 +116,13 @@ def test_a_terminal_ends_up_with_the_same_lines():
 
 
 @given(st.lists(st.text("ab \n", max_size=8), max_size=12))
-def test_text_reads_the_same_however_it_comes_in_pieces(pieces):
-    """Lines are lines, wherever the pieces were cut."""
+def test_text_reads_the_same_for_all_sizes_of_its_pieces(pieces):
     whole = show_events(TextDelta("".join(pieces))).output
     assert show_events(*map(TextDelta, pieces)).output == whole
 
 
-def test_running_calls_are_shown_while_they_run():
-    """With what they report and how long they take; not once they have ended."""
+def test_running_calls_are_shown_until_they_end():
+    """Their progress and their time are shown, too."""
     watch = Watched(terminal=True)
     with watch.display as display:
         display.show(start_call())
@@ -187,8 +186,8 @@ def test_many_running_calls_do_not_fill_the_screen():
         assert len(watch.lines) == 10
 
 
-def test_a_model_that_thinks_is_shown_in_a_terminal_only():
-    """From when it was asked until it speaks."""
+def test_a_thinking_model_is_shown_only_in_a_terminal():
+    """It is shown from the request until the first text."""
     watch = Watched(terminal=True)
     with watch.display as display:
         display.thinking()
@@ -291,25 +290,25 @@ def test_a_duration_is_shown_in_a_fitting_unit(seconds, words):
     ],
 )
 def test_each_event_has_its_line(event, line):
-    """Or none, where another event tells it."""
+    """An event that another one repeats has none."""
     assert show_events(event).output.rstrip("\n") == line
 
 
 @pytest.mark.parametrize(("terminal", "minus"), [(True, "\x1b[31m-old\x1b[0m"), (False, "  | -old\n")])
 def test_a_request_is_shown_whole(terminal, minus):
-    """With its diff, in colour in a terminal; and nothing is redrawn below it."""
+    """Its diff is in colour in a terminal, and no line below is redrawn."""
     watch = show_events(start_call(), RunWaits((request(preview=DIFF),)), terminal=terminal)
     assert minus in watch.output
     assert "`burn` asks for permission" in watch.lines
     assert "⠋ look at oak" not in watch.lines
 
 
-def test_a_request_is_not_shown_twice_if_the_prompt_shows_it():
+def test_a_request_is_not_shown_twice_with_a_prompt():
     assert show_events(RunWaits((request(),)), requests=False).output == ""
 
 
 def test_a_question_of_a_tool_is_shown_when_the_run_waits():
-    """With its whole text, because no asker asks it."""
+    """It has its whole text, because no asker asks it."""
     question = Question(key="size", message="Which size?", schema={"enum": ["S", "M"]})
     watch = show_events(start_call(), RunWaits((request(questions=(question,), reason="it asks: Which size?"),)))
     assert "asks you a question" in watch.output
@@ -321,13 +320,13 @@ def test_every_mark_has_an_ascii_form():
     assert watch.output.splitlines()[-3:] == ["    an oak", "x look  failed", "    \\xe9"]
 
 
-def test_foreign_exceptions_are_named():
-    """What is not worded for people is told with its type."""
+def test_foreign_exceptions_are_shown_with_their_type():
+    """Their messages are not written for users."""
     assert show_events(RunFailed(KeyError("x"))).output == "✗ failed: KeyError: 'x'\n"
 
 
 def test_a_question_has_the_terminal_for_itself():
-    """What happens meanwhile is kept, and shown afterwards in its order."""
+    """Other lines are shown afterwards in their order."""
     watch = Watched(terminal=True)
     with watch.display as display:
         display.show(start_call())
@@ -356,8 +355,8 @@ def test_a_call_goes_on_being_shown_after_a_question():
 
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize("is_async", [True, False])
-async def test_an_asker_has_the_terminal_while_they_ask(blocking, is_async):
-    """Also one that answers in a thread, or is awaited; and the call runs as they decide."""
+async def test_a_person_has_the_terminal_while_they_are_asked(blocking, is_async):
+    """The asker may answer in a thread or be awaited, and the call runs as decided."""
     watch = Watched(terminal=True)
     screens = []
 
@@ -401,8 +400,8 @@ async def test_the_display_shows_a_whole_run_from_prompt_to_answer():
     ]
 
 
-def test_events_may_come_from_many_threads_while_it_is_redrawn():
-    """Nothing waits for ever, and nothing is lost."""
+def test_events_may_come_from_many_threads_during_a_redraw():
+    """No thread waits for ever, and no event is lost."""
     watch = Watched(terminal=True)
     with watch.display as display:
 

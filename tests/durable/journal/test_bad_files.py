@@ -327,7 +327,7 @@ def test_a_text_that_is_not_an_object_is_named(text):
     [lambda journal: journal.get("r1"), lambda journal: journal.create("r4", "agent", {}, now=6.0)],
     ids=["get", "create"],
 )
-def test_a_file_that_is_gone_is_not_used(path, use):
+def test_a_file_that_was_removed_is_not_used(path, use):
     """An open connection would go on in a file without a name, and its records would be lost."""
     journal = open_file(path)
     fill(journal)

@@ -94,12 +94,10 @@ def test_one_of_several_processes_succeeds(contenders, journal_url):
     journal.close()
 
 
-def test_an_activation_sees_every_step_that_was_begun_before_it(journal_url):
+def test_an_activation_sees_every_step_that_began_before_it(journal_url):
     """
-    A process that begins steps while another one takes the run over.
-
-    Each step is begun before the new activation, which reads it, or it is fenced. So the new activation is never
-    stopped by a step of the old one.
+    A step begins before the new activation, which reads it, or it is fenced. So no step of the old activation
+    stops the new one.
     """
     old, new = open_journal(journal_url), open_journal(journal_url)
     for number in range(12):

@@ -101,7 +101,7 @@ def test_only_the_newest_activation_can_take_back_a_begun_step(run):
     assert {key: step.state for key, step in run.read_steps("r").items()} == {"r/call/1": "began", "r/call/2": "done"}
 
 
-def test_a_step_that_has_a_record_keeps_it(run):
+def test_a_step_with_a_record_keeps_the_record(run):
     """A second record, a beginning and a second beginning are refused."""
     run.finish("r", 1, "r/call/1", {"n": 1}, seconds=0, now=3.0)
     with pytest.raises(RunTakenOver, match="has a record already"):
@@ -113,8 +113,8 @@ def test_a_step_that_has_a_record_keeps_it(run):
     assert run.read_steps("r")["r/call/1"].record == {"n": 1}
 
 
-def test_an_older_activation_can_not_write(run):
-    """After the next activation, the process of the one before can neither begin nor finish nor end."""
+def test_an_older_activation_cannot_write(run):
+    """After the next activation, the process of the one before cannot begin, finish or end a step."""
     run.begin("r", 1, "r/call/1", {}, now=3.0)
     run.activate("r", worker="v", now=4.0, max_lives=3)
     with pytest.raises(RunTakenOver, match="this process has activation 1, and the newest is 2"):
@@ -217,7 +217,7 @@ def test_a_run_that_is_given_back_is_queued(run):
 
 
 def test_a_problem_may_be_any_text(run):
-    """What no database keeps is written as an escape, so that the end of a run is always recorded."""
+    """A character that a database cannot keep becomes an escape, so the end of a run is always recorded."""
     assert run.end("r", 1, "failed", {}, used_decisions=(), problem="\0\ud800ü", now=3.0).problem == "\\0\\ud800ü"
     assert run.read_events("r")[-1].data == {"status": "failed", "problem": "\\0\\ud800ü"}
     run.retry("r", now=4.0)
@@ -267,8 +267,8 @@ def test_a_cancelled_run_stops_its_process(run):
     assert [event.kind for event in run.read_events("r")] == ["created", "activated", "cancelled"]
 
 
-def test_a_retried_run_goes_on_from_where_it_waited(run):
-    """The outcome of a failure is dropped, and that of the last pause is there again."""
+def test_a_retried_run_continues_where_it_waited(run):
+    """The outcome of the failure is dropped, and that of the last pause is back."""
     run.end("r", 1, "waiting", {"saved": 1}, used_decisions=(), now=3.0)
     run.activate("r", worker="w", now=4.0, max_lives=3)
     row = run.end("r", 2, "failed", {"error": "x"}, used_decisions=(), now=5.0)

@@ -48,8 +48,8 @@ def test_the_budget_is_used_up_to_its_end(name):
     ],
     ids=["optional", "unions", "one-too-many", "equals"],
 )
-def test_the_costliest_of_what_is_short_is_not_strict(name, tools, names):
-    """What uses most of the part that does not suffice goes first; of equals the last."""
+def test_the_costliest_tool_over_the_budget_is_not_strict(name, tools, names):
+    """The last one of equal tools goes first."""
     assert strict(name, Catalog(*tools)) == names
 
 
@@ -73,8 +73,8 @@ def test_tools_that_are_not_strict_are_named(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_loading_a_tool_changes_no_definition_that_was_sent(name):
-    """What is loaded gets what is left of the budget, in the order it was loaded, so that the cache keeps its prefix."""
+def test_loading_a_tool_does_not_change_the_definitions_that_were_sent(name):
+    """Loaded tools get the rest of the budget in the order of their loading, so the cache keeps its prefix."""
     catalog = Catalog(
         takes("a", optional=20),
         takes("cheap", optional=1, defer=True),
@@ -103,7 +103,7 @@ def test_a_loaded_tool_is_not_strict_once_twenty_tools_are_strict(name):
     assert [note.tool for note in definitions.notes] == ["more"]
 
 
-def test_a_tool_that_cannot_be_strict_costs_nothing():
+def test_a_tool_that_cannot_be_strict_does_not_use_the_budget():
     """Its optional parameters are not counted."""
     schema = {"type": "object", "properties": {f"o{number}": {} for number in range(24)}}
     open_one = Tool.from_schema("open", "Act.", schema, lambda arguments: None, defer=True)

@@ -80,8 +80,8 @@ KEPT = {"name": "a", "note": None}
     ids=["top", "nullable", "record", "list", "table", "tuple", "union", "union-nullable", "recursive"],
 )
 @pytest.mark.parametrize("form", [lambda value: value, json.dumps], ids=["object", "text"])
-def test_a_forced_null_is_taken_out(arguments, expected, form):
-    """At any depth, where the property is optional and may not be null; where it may, null stays."""
+def test_a_forced_null_is_removed(arguments, expected, form):
+    """This holds at any depth, if the property is optional and may not be null. Otherwise null stays."""
     assert remove_forced_nulls(form(arguments), TOOL) == expected
     assert TOOL.check(expected) is not None
 
@@ -105,8 +105,8 @@ def test_a_forced_null_is_taken_out(arguments, expected, form):
     ],
     ids=repr,
 )
-def test_anything_else_is_passed_on_as_it_is(arguments):
-    """A required null, an unknown key, what is no JSON: the check words what is wrong."""
+def test_other_values_are_not_changed(arguments):
+    """They are a required null, an unknown key, and a text that is not JSON. The check describes the problem."""
     assert remove_forced_nulls(arguments, TOOL) is arguments
 
 
@@ -134,7 +134,7 @@ def test_a_property_whose_schema_is_true_keeps_null():
 
 
 @pytest.mark.long
-def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
+def test_a_value_with_too_many_readings_is_not_changed():
     """Any arguments from outside end quickly against any schema from outside."""
     deeper = {"$ref": "#/$defs/node"}
     node = {

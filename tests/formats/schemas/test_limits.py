@@ -45,7 +45,7 @@ def test_definitions_that_use_each_other_twice_end_quickly(dialect, shape, besid
 
 
 def test_a_long_row_of_definitions_is_not_strict():
-    """What is too deep for Python is no reason to fail: the tool is sent as it is."""
+    """Python cannot follow it, and the tool is sent without strictness."""
     definitions: dict[str, Any] = {
         f"d{number}": {"type": "object", "properties": {"a": {"$ref": f"#/$defs/d{number + 1}", "minProperties": 0}}}
         for number in range(2000)
@@ -97,8 +97,8 @@ def choices(count: int, length: int = 4) -> dict[str, Any]:
     ],
     ids=["levels", "properties", "choices", "large-choice", "names"],
 )
-def test_openais_limits_are_known(fits, exceeds, why):
-    """One more than is allowed, and the tool is not strict; the note has both numbers."""
+def test_openais_limits_are_checked(fits, exceeds, why):
+    """A tool with one more than is allowed is not strict, and the note has both numbers."""
     assert rewrite_schema({"type": "object", **fits}, OPENAI).obstacles == []
     assert rewrite_schema({"type": "object", **exceeds}, OPENAI).obstacles == [f"the whole {why}"]
 

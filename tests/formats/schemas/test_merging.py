@@ -11,7 +11,7 @@ from toolkit.formats.schemas.merging import flatten_top_level
 
 
 def test_a_union_at_the_top_can_be_strict():
-    """Its properties are offered together, those that not every member requires as nullable."""
+    """Its properties are merged, and a property that not every member requires is nullable."""
     [definition] = build_definitions("openai", Catalog(everything()["find_user"]), strict=True)
     assert definition["function"]["strict"] is True
     parameters = definition["function"]["parameters"]
@@ -50,8 +50,8 @@ def test_a_union_of_objects_is_closed_if_all_members_are(members, expected):
     assert definition["input_schema"].get("additionalProperties") is expected
 
 
-def test_a_long_row_of_references_at_the_top_is_sent_without_them():
-    """What is too deep for Python to follow is left to the check."""
+def test_a_long_chain_of_references_at_the_top_is_left_out():
+    """Python cannot follow it, and the check of the arguments does."""
     row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(3000)}
     made_flat, left_out = flatten_top_level({"$ref": "#/$defs/d0", "$defs": {**row, "d3000": {}}})
     assert made_flat["properties"] == {}

@@ -30,8 +30,8 @@ def schema_in(definition):
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", ["anthropic", "bedrock"])
-def test_a_name_that_is_refused_is_sent_as_a_plain_one(name, strict):
-    """One such name would have the whole request refused; the note says what became of it."""
+def test_a_name_that_the_provider_refuses_is_sent_as_a_plain_one(name, strict):
+    """One such name would make the provider refuse the whole request. The note has both names."""
     definitions = build_definitions(name, Catalog(tool_of("größe", "filter[id]", "n" * 80, "plain")), strict=strict)
     sent = schema_in(definitions[0])
     assert all(PLAIN.fullmatch(key) for key in sent["properties"])
@@ -50,26 +50,25 @@ def test_arguments_come_back_under_the_names_of_the_tool(name):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "gemini", "mistral", "ollama", "mcp"])
-def test_other_providers_are_sent_the_names_as_they_are(name):
-    """Nothing is changed that need not be."""
+def test_other_providers_get_the_names_unchanged(name):
     assert "größe" in str(list(build_definitions(name, Catalog(tool_of("größe")))))
 
 
-def test_plain_names_cost_nothing():
-    """The schema that is sent is the tool's own."""
+def test_plain_names_have_no_cost():
+    """The schema that is sent is that of the tool."""
     tool = tool_of("a", "b.c", "d-e")
     assert use_plain_names(tool.schema, tool, []) is tool.schema
 
 
-def test_a_schema_that_requires_nothing_is_changed_too():
+def test_a_schema_without_required_properties_is_changed_as_well():
     """Without `required` there is nothing more to rename."""
     schema = {"properties": {"a b": {}}}
     assert use_plain_names(schema, tool_of(), []) == {"properties": {"a_b": {}}}
 
 
 @pytest.mark.parametrize("arguments", ["{cut", None, [1], {"größe": 1}])
-def test_arguments_that_need_no_names_back_are_not_touched(arguments):
-    """What is no object, and what has the tool's own name already."""
+def test_arguments_that_need_no_own_names_are_not_changed(arguments):
+    """They are not an object, or have the own names of the tool already."""
     assert restore_own_names(arguments, tool_of("größe")) is arguments
 
 

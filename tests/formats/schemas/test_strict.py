@@ -46,7 +46,7 @@ def is_strict_for_openai(schema: Any) -> bool:
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral"])
 def test_every_property_is_required_and_every_object_closed(name):
-    """What is optional may be null instead."""
+    """An optional property may be null."""
     definitions = build_definitions(name, everything(), strict=True)
     strict = [
         definition.get("function", definition)
@@ -63,7 +63,7 @@ def test_every_property_is_required_and_every_object_closed(name):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "anthropic", "bedrock"])
-def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
+def test_a_tool_that_cannot_be_strict_is_sent_unchanged_with_a_note(name):
     """An object with unknown keys cannot be strict, and the note names it."""
     catalog = everything()
     definitions = build_definitions(name, catalog, strict=True)
@@ -103,7 +103,7 @@ def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
     ids=["type", "null", "enum", "const", "null-choice", "anyOf", "null-member", "reference", "described-reference"],
 )
 def test_an_optional_property_is_made_nullable_once(schema, sent):
-    """However it is written, null is added if it was not there, and only then."""
+    """Null is added in any form of the schema, and only if it is not there."""
     assert rewrite({"a": schema}, required=[], **{"$defs": {"x": {"type": "string"}}})["a"] == sent
 
 
@@ -227,8 +227,8 @@ def test_a_keyword_outside_the_subset_moves_into_the_description(dialect, schema
     assert rewrite({"a": schema}, dialect)["a"] == sent
 
 
-def test_words_follow_what_the_author_wrote():
-    """The description comes first, and a long value is cut."""
+def test_our_words_follow_the_description_of_the_author():
+    """A long value is cut."""
     schema = {"type": "string", "description": "A name.", "examples": ["x" * 1000]}
     text = rewrite({"a": schema})["a"]["description"]
     assert text.startswith('A name. (for example: ["xxx')
@@ -263,8 +263,8 @@ def test_an_obstacle_to_strictness_is_named_with_its_place(dialect, property_sch
     assert why in rewrite_schema(schema, dialect).obstacles
 
 
-def test_a_note_is_short_however_much_is_in_the_way():
-    """Three places will do to see what it is about."""
+def test_a_note_is_short_for_any_number_of_obstacles():
+    """It names three of them."""
     schema = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
     tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
     [note] = build_definitions("openai", Catalog(tool), strict=True).notes
@@ -305,16 +305,16 @@ def test_definitions_that_contain_themselves_are_an_obstacle_for_anthropic():
     assert sent == {"a": {"$ref": "#/$defs/x"}, "b": {"type": "string", "description": "Mine. An x."}}
 
 
-def test_a_recursive_reference_with_more_beside_it_ends():
-    """What would be put in its own place without end is referred to instead."""
+def test_a_recursive_reference_with_further_keywords_ends():
+    """The inner one stays a reference, because it would be inlined without end."""
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/n", "minProperties": 1}}}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n", "minProperties": 2}}, "$defs": {"n": node}}
     sent = rewrite_schema(schema, GEMINI).schema["properties"]["a"]
     assert sent["properties"]["next"] == {"anyOf": [{"$ref": "#/$defs/n"}], "description": "(properties at least: 1)"}
 
 
-def test_limits_of_annotations_reach_the_model_either_way():
-    """As keywords where they are taken, as words where not."""
+def test_limits_of_annotations_reach_the_model_in_both_ways():
+    """They are keywords for a provider that accepts them, and words for any other."""
     catalog = Catalog()
 
     @tool(catalog=catalog)
@@ -361,7 +361,7 @@ def test_a_condition_at_the_top_is_an_obstacle_too():
 
 
 def test_a_condition_on_declared_properties_moves_into_the_description():
-    """It hides nothing, so the tool stays strict."""
+    """It hides no property, so the tool stays strict."""
     kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
     inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}
     assert "`anyOf`" in rewrite({"q": inner})["q"]["description"]

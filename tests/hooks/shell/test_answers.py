@@ -42,8 +42,8 @@ def problem(stdout: object, event: str = "before", **options) -> str:
         ({"action": "replace", "result": None}, Replace(None)),
     ],
 )
-def test_an_answer_means_an_outcome(printed, outcome):
-    """One for each, and none for silence."""
+def test_an_answer_becomes_an_outcome(printed, outcome):
+    """No output is an outcome as well."""
     assert answer(printed) == outcome
 
 
@@ -78,7 +78,7 @@ def test_an_answer_means_an_outcome(printed, outcome):
         ({"action": "halt", "reason": 1}, "`reason` has to be a text that says why"),
     ],
 )
-def test_the_problem_of_an_invalid_answer_says_what_is_wrong(printed, wrong):
+def test_the_problem_of_an_invalid_answer_is_described(printed, wrong):
     assert wrong in problem(printed)
 
 
@@ -114,7 +114,7 @@ def test_another_exit_code_is_a_failure(code, wrong, event):
 
 
 def test_a_stopped_command_has_no_answer():
-    """Not even if it printed one before."""
+    """This holds even if it printed one before."""
     with pytest.raises(HookFailed, match="too long"):
         read_answer(
             HookCommandResult(code=None, stdout=b'{"action": "proceed"}', stderr=b"", stop_reason="too long"), "before"
@@ -132,7 +132,7 @@ def test_reasons_are_bounded_and_can_be_sent():
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(POINTS))
 def test_junk_is_a_failure_or_silence(data, event):
-    """Nothing that a command prints raises anything else."""
+    """No output of a command raises another error."""
     ended = HookCommandResult(code=0, stdout=data, stderr=data)
     if data.strip():
         with pytest.raises(HookFailed):

@@ -40,8 +40,8 @@ def shell(script: str, **options) -> HookCommand:
     )
 
 
-async def test_input_goes_in_and_output_comes_out(watch):
-    """At once, more than any pipe holds, and with the exit code."""
+async def test_input_and_output_of_a_command_are_not_limited_by_a_pipe(watch):
+    """Both go on at once, and the exit code is kept."""
     data = os.urandom(1_000_000)
     ended = await run_command(shell("tee /dev/stderr; exit 7", stdin=data, exit_file=watch, max_stderr_bytes=2_000_000))
     assert ended == HookCommandResult(code=7, stdout=data, stderr=data)
@@ -65,7 +65,7 @@ async def test_a_command_that_a_signal_ended_has_a_code_below_0(watch):
 
 
 async def test_a_command_that_ignores_sigterm_is_killed_with_its_group(tmp_path, watch):
-    """It is reaped."""
+    """No zombie process is left."""
     os.mkfifo(tmp_path / "alive")
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     script = f"trap '' TERM; exec 5>{tmp_path}/alive; echo $$; sleep 600 & sleep 600; sleep 600"
@@ -86,13 +86,13 @@ async def test_a_command_that_ends_on_sigterm_has_time_to_clean_up(tmp_path, wat
 
 @pytest.mark.parametrize("script", ["yes", "yes | head -c 20000"], ids=["endless", "then it ends"])
 async def test_a_flood_is_stopped(watch, script):
-    """At the limit, long before the time is up."""
+    """It is stopped at the limit, long before the time is up."""
     ended = await run_command(shell(script, max_stdout_bytes=10_000, exit_file=watch))
     assert (ended.code, len(ended.stdout), ended.stop_reason) == (None, 10_001, "it printed more than 10,000 bytes")
 
 
-async def test_a_flood_takes_the_group_along(tmp_path, watch):
-    """Also what the command left in the background before it ended."""
+async def test_a_flood_ends_the_whole_process_group(tmp_path, watch):
+    """The background processes of a command that has ended are in it."""
     os.mkfifo(tmp_path / "alive")
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     script = f"exec 5>{tmp_path}/alive; sleep 600 & head -c 20000 /dev/zero"
@@ -107,8 +107,8 @@ async def test_output_of_exactly_the_limit_is_accepted(watch):
     assert (ended.code, len(ended.stdout)) == (0, 10_000)
 
 
-async def test_long_errors_are_cut_and_do_not_stop_it(watch):
-    """The beginning is kept, the rest is read and dropped."""
+async def test_long_errors_are_cut_and_do_not_stop_the_command(watch):
+    """The beginning is kept, and the rest is read and dropped."""
     ended = await run_command(shell("yes | head -c 3000000 >&2; echo done", max_stderr_bytes=100, exit_file=watch))
     assert (ended.code, ended.stdout, ended.stderr) == (0, b"done\n", b"y\n" * 50)
 
@@ -149,7 +149,7 @@ async def test_a_command_that_cannot_be_started_is_an_error_with_the_reason(opti
     assert len(os.listdir("/dev/fd")) == before
 
 
-async def test_a_command_can_be_changed_before_it_starts():
+async def test_a_command_can_be_changed_before_its_start():
     """The list that `prepare` returns is run."""
     assert (await run_command(shell("exit 4", prepare=lambda argv: [*argv[:2], "exit 5"]))).code == 5
 
@@ -197,8 +197,8 @@ async def test_caller_cancelled_when_the_process_just_ended_is_cancelled():
         await running
 
 
-async def test_caller_cancelled_before_the_start_starts_nothing():
-    """The caller was cancelled while the trust was being checked."""
+async def test_a_caller_that_is_cancelled_before_the_start_starts_no_process():
+    """The caller is cancelled while the trust is being checked."""
     is_asked, answered = threading.Event(), threading.Event()
     started: list[int] = []
 
@@ -235,8 +235,8 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_an_exit_code_that_got_lost_is_not_a_success():
-    """Where the program ignores SIGCHLD the system throws codes away, and Python would say 0."""
+def test_a_lost_exit_code_is_not_a_success():
+    """If the program ignores SIGCHLD, the system drops exit codes, and Python would return 0."""
     code = """
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         print(asyncio.run(run_command(HookCommand(argv=["/bin/sh", "-c", "exit 1"], stdin=b"", env={}))))
@@ -248,8 +248,8 @@ def test_an_exit_code_that_got_lost_is_not_a_success():
 @pytest.mark.skipif(
     sys.version_info < (3, 11, 4), reason="before 3.11.4, Python's own subprocess leaves pipes open when it fails"
 )
-def test_a_system_without_files_says_so():
-    """However many are left when it starts, it runs or it does not, and nothing is left behind."""
+def test_a_command_without_free_files_is_not_run():
+    """For any number of free descriptors, it either runs or fails, and nothing is left behind."""
     code = """
         import resource
         async def main():
@@ -274,8 +274,8 @@ def test_a_system_without_files_says_so():
     assert run_python(code) == "False True True\nno children\n"
 
 
-async def test_a_system_without_threads_says_so(monkeypatch):
-    """As it is for a program at its limit; nothing is left open."""
+async def test_a_command_without_a_free_thread_is_not_run(monkeypatch):
+    """No descriptor is left open."""
 
     def refuse(self) -> None:
         raise RuntimeError("can't start new thread")

@@ -96,7 +96,7 @@ async def test_hooks_given_one_by_one_keep_their_numbers(bench):
 
 
 async def test_a_call_that_is_not_json_is_blocked(bench):
-    """What cannot be shown as it is does not run."""
+    """A hook could not see it as it is."""
     call = ToolCall("echo", {"text": object()}, tool=bench.catalog["echo"])
     outcome = await ShellHooks([ShellHook(on="before", command="true")]).before(call)
     assert isinstance(outcome, Deny)
@@ -123,7 +123,7 @@ async def test_a_name_that_is_not_text_is_shown_as_its_type(bench):
     )
 )
 def test_a_hook_receives_the_exact_arguments(value):
-    """Any text comes through JSON and the pipe unchanged."""
+    """Any text passes through JSON and the pipe unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         hooks = ShellHooks([ShellHook(on="before", command="cat >told", cwd=folder)])
         assert asyncio.run(hooks.before(ToolCall("t", {"value": value}))) == Proceed()

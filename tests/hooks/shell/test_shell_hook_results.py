@@ -64,8 +64,8 @@ async def test_a_withheld_result_of_a_call_that_never_ran_does_not_say_that_it_r
     [*FAILURES.values(), ('echo \'{"action": "ask", "reason": "x"}\'', "write one of proceed, replace, deny, halt")],
     ids=[*FAILURES, "asks too late"],
 )
-async def test_a_failing_hook_leaves_the_result_and_is_reported(bench, caplog, command, problem):
-    """In the log, and in the result's metadata."""
+async def test_a_failing_hook_keeps_the_result_and_is_reported(bench, caplog, command, problem):
+    """The report is in the log and in the metadata of the result."""
     result = await bench.dispatcher(ShellHook(on="after", command=command)).call("echo", {"text": "yo"})
     (note,) = result.metadata["hooks"]
     assert (result.kind, result.text, result.value) == ("ok", "yo", "yo")
@@ -83,7 +83,7 @@ async def test_every_failure_is_reported(bench):
 
 
 async def test_a_tool_cannot_break_the_report(bench):
-    """What it put where reports go is replaced; its own metadata stays."""
+    """A value of the tool in the place of reports is replaced, and its other metadata stays."""
 
     @bench.catalog.tool
     async def odd() -> ToolResult:
@@ -145,8 +145,8 @@ async def test_agent_hooks_receive_the_session(bench):
         ('echo \'{"action": "ask", "reason": "x"}\'', "write one of proceed, deny, halt"),
     ],
 )
-async def test_an_agent_that_may_not_start_is_halted(command, reason):
-    """By a hook's word, or by its failure."""
+async def test_a_hook_can_halt_an_agent(command, reason):
+    """The hook says so, or fails."""
     outcome = await ShellHooks([ShellHook(on="agent_start", command=command)]).agent_started()
     assert isinstance(outcome, Halt)
     assert reason in outcome.reason
@@ -201,7 +201,7 @@ async def test_a_command_for_other_tools_does_not_receive_an_event(bench):
     ("command", "problem"), [("exit 1", "it exited with code 1"), ("exit 2", "there is nothing to block any more")]
 )
 async def test_a_failure_at_an_event_is_reported(bench, caplog, command, problem):
-    """It changes nothing, and the hooks after it are told."""
+    """It changes nothing, and later hooks still get the event."""
     result = await bench.dispatcher(ShellHook(on="call_ended", command=command), bench.noting(on="call_ended")).call(
         "echo", {}
     )
@@ -225,7 +225,7 @@ async def test_the_time_limit_of_a_command_counts_at_an_event(bench):
 
 
 async def test_hooks_of_several_calls_run_beside_one_another(bench):
-    """Each waits until all have started: one after the other they would wait for ever."""
+    """Each waits until all have started, so one after the other would never end."""
     script = "touch $$.here; while [ $(ls *.here | wc -l) -lt 8 ]; do sleep 0.01; done"
     hook = ShellHook(on="before", command=script, cwd=bench.folder, timeout_seconds=60)
     dispatcher = bench.dispatcher(hook)

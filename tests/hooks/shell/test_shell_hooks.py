@@ -79,7 +79,7 @@ async def test_a_secret_is_masked_in_the_result_that_a_hook_sees(bench):
     ids=["not JSON", "nearly named", "no object"],
 )
 async def test_a_secret_in_refused_arguments_is_masked(bench, arguments):
-    """What was refused is shown after the call, and may hold the secret all the same."""
+    """The refused arguments are shown after the call."""
     result = await bench.dispatcher(bench.noting(on="after")).call("login", arguments)
     assert result.kind == "bad_args"
     assert "s3cr3t" not in json.dumps(bench.read_event()[0])
@@ -103,8 +103,8 @@ async def test_a_name_that_no_tool_has_cannot_break_the_environment(bench):
     assert environ["HOOK_TOOL_NAME"].startswith("no\\x00such\\ntool\\ud800x")
 
 
-async def test_arguments_without_a_bottom_do_not_lose_the_result(bench):
-    """They were refused, and what the hook is shown of them ends somewhere."""
+async def test_endlessly_nested_arguments_do_not_lose_the_result(bench):
+    """They were refused, and the hook sees a cut form of them."""
     deep: list[object] = []
     for _ in range(5000):
         deep = [deep]
@@ -121,8 +121,8 @@ def deepest():
     return value
 
 
-async def test_arguments_as_deep_as_they_may_be_are_shown_whole(bench):
-    """Nothing is cut from what is going to run."""
+async def test_arguments_of_the_maximal_depth_are_shown_whole(bench):
+    """A hook sees every argument of a call that is going to run."""
 
     @bench.catalog.tool
     async def take(value: object) -> str:
@@ -138,7 +138,7 @@ async def test_arguments_as_deep_as_they_may_be_are_shown_whole(bench):
 
 @pytest.mark.parametrize("tools", ["echo", "say", "e?ho", ["x", "sa*"], "*", "group:talk", "python/echo"])
 async def test_every_name_of_a_tool_counts(bench, tools):
-    """Its own and its aliases, with wildcards; and its group and origin, as in rules."""
+    """Its name, aliases, group and origin count, with wildcards as in rules."""
     result = await bench.dispatcher(ShellHook(on="before", tools=tools, command="exit 2")).call("echo", {})
     assert result.kind == "denied"
 
@@ -152,16 +152,15 @@ async def test_a_hook_follows_a_tool_that_was_renamed(bench, tools):
     assert result.kind == "denied"
 
 
-async def test_a_name_that_the_catalog_gave_counts_when_it_is_called(bench):
-    """The tool does not know of it, and the call does."""
+async def test_an_alias_of_the_catalog_selects_a_hook(bench):
+    """Only the call knows it, and not the tool."""
     bench.catalog.alias("parrot", "echo")
     result = await bench.dispatcher(ShellHook(on="before", tools="parrot", command="exit 2")).call("parrot", {})
     assert result.kind == "denied"
 
 
 @pytest.mark.parametrize("tools", ["ech", "Echo", "group:files", "mcp:x/echo", "fail"])
-async def test_other_tools_are_left_alone(bench, tools):
-    """The command does not run for them."""
+async def test_a_hook_does_not_run_for_other_tools(bench, tools):
     hooks = ShellHooks([ShellHook(on=["before", "after"], tools=tools, command="exit 2")])
     result = await Dispatcher(bench.catalog, hooks=[hooks]).call("echo", {})
     assert result.kind == "ok"
@@ -176,14 +175,13 @@ async def test_exit_0_proceeds(bench):
 
 
 async def test_exit_2_blocks_with_stderr_as_the_reason(bench):
-    """What it printed does not count."""
+    """The output of the command does not count."""
     hook = ShellHook(on="before", command="echo '{\"action\": \"proceed\"}'; echo 'not on Sundays' >&2; exit 2")
     result = await bench.dispatcher(hook).call("echo", {})
     assert (result.kind, result.error.message, bench.ran) == ("denied", "not on Sundays", [])
 
 
-async def test_a_block_without_a_reason_says_so(bench):
-    """The model is not left with an empty message."""
+async def test_a_block_without_a_reason_has_a_message(bench):
     result = await bench.dispatcher(ShellHook(on="before", command="exit 2")).call("echo", {})
     assert result.error.message == "a hook refused it, and gave no reason"
 
@@ -200,8 +198,7 @@ async def test_a_block_without_a_reason_says_so(bench):
     ],
     ids=lambda value: value.get("action") if isinstance(value, dict) else "",
 )
-async def test_an_action_does_what_it_says(bench, answer, kind, text, ran):
-    """As the outcome of the same name does."""
+async def test_an_action_has_the_effect_of_its_outcome(bench, answer, kind, text, ran):
     result = await bench.dispatcher(bench.saying(answer)).call("echo", {})
     assert (result.kind, bench.ran) == (kind, ran)
     assert text in result.text
@@ -213,8 +210,7 @@ async def test_modified_arguments_are_checked_again(bench):
     assert (result.kind, bench.ran) == ("internal", [])
 
 
-async def test_hooks_run_in_order_and_see_what_earlier_ones_did(bench):
-    """The second is shown the arguments that the first made."""
+async def test_a_hook_sees_the_changes_of_earlier_hooks(bench):
     hooks = [bench.saying({"action": "modify", "arguments": {"text": "yo"}}), bench.noting()]
     result = await bench.dispatcher(*hooks).call("echo", {})
     assert (result.text, bench.read_event()[0]["arguments"]) == ("yo", {"text": "yo"})
@@ -246,7 +242,7 @@ async def test_an_ask_together_with_another_action_denies_the_call(bench, other)
 
 
 async def test_hooks_given_one_by_one_change_and_ask(bench):
-    """What a person sees is what the other hook made of it."""
+    """A person sees the arguments that the other hook changed."""
     ask, change = {"action": "ask", "reason": "sure?"}, {"action": "modify", "arguments": {"text": "yo"}}
     hooks = ShellHooks([bench.saying(ask), bench.saying(change)])
     result = await Dispatcher(bench.catalog, hooks=[*hooks]).call("echo", {})
@@ -284,7 +280,7 @@ async def test_the_output_of_a_failing_hook_is_in_the_result_and_not_in_the_log(
 
 
 async def test_a_hook_that_takes_too_long_blocks(bench):
-    """It is ended, and says so."""
+    """Its process is ended, and the message has the limit."""
     hook = ShellHook(on="before", command="exec sleep 600", timeout_seconds=0.05)
     result = await bench.dispatcher(hook).call("echo", {})
     assert (result.kind, bench.ran) == ("denied", [])
@@ -298,14 +294,14 @@ async def test_a_hook_does_not_have_to_read_its_input(bench):
 
 
 async def test_long_arguments_go_through_whole(bench):
-    """In and out at once, without a deadlock."""
+    """Input and output go on at once, without a deadlock."""
     hook = bench.hook("print(json.dumps(dict(action='modify', arguments=event['arguments'])))")
     result = await bench.dispatcher(hook, max_chars=10_000_000).call("echo", {"text": "é" * 500_000})
     assert result.value == "é" * 500_000
 
 
 async def test_a_call_that_is_too_large_to_be_shown_is_blocked(bench):
-    """What the hook could not see does not run."""
+    """A hook could not see it."""
     result = await bench.dispatcher(ShellHook(on="before", command="true")).call("echo", {"text": "\u4e00" * 3_000_000})
     assert (result.kind, bench.ran) == ("denied", [])
     assert "16,777,216 is the most" in result.error.message

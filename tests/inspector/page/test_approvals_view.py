@@ -113,7 +113,7 @@ def test_answer_of_another_page_closes_the_request(inspect, shop):
 
 
 def test_two_answers_at_once_count_once(inspect, shop):
-    """Neither page knows of the other answer when it sends its own: one is taken, and the other page says so."""
+    """Neither page knows of the other answer. One is taken, and the other page says so."""
     inspected = inspect(shop.dispatcher)
     inspected.allowed.append("409")
     ask(inspected)

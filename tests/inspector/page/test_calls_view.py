@@ -50,7 +50,7 @@ def test_parallel_calls_lie_side_by_side(inspect, shop):
     assert bars[1]["x"] < bars[0]["x"] + bars[0]["width"]
 
 
-def test_filters_leave_what_fits(inspect, shop):
+def test_filters_leave_only_matching_calls(inspect, shop):
     inspected = inspect(shop.dispatcher)
     for tool, arguments in (("add", {"a": 1}), ("add", {"a": "x"}), ("greet", {"name": "ada"})):
         inspected.call(tool, arguments)

@@ -115,7 +115,7 @@ NODE = {
 
 
 def test_every_construct_has_its_control(probe_page):
-    """One form with all of them: the same as the property, with examples that a person can read."""
+    """One form has all of them, with examples that a person can read."""
     parts = {name: part for name, (part, _) in CONSTRUCTS.items()}
     schema = {"type": "object", "properties": parts, "required": [*parts], "$defs": {"Node": NODE}}
     value = {name: value for name, (_, value) in CONSTRUCTS.items()}
@@ -126,7 +126,7 @@ def test_every_construct_has_its_control(probe_page):
 @given(schemas_with_values(), json_values())
 @settings(**PATIENT)
 def test_written_value_is_read_back(probe_page, drawn, other):
-    """What is filled in again from an old call is the value of that call, whether it fits the schema or not."""
+    """An old call fills the form with its values, whether they fit the schema or not."""
     schema, fitting = drawn
     for value in (fitting, {"value": other}):
         read = probe_page.page.evaluate(

@@ -120,7 +120,7 @@ def test_flow_is_drawn_without_a_run(inspect, tmp_path):
 
 
 def test_inner_runs_are_shown_with_their_conversations(inspect, tmp_path):
-    """One is over, and one waits; their conversations are parts of the run, and lead nowhere else."""
+    """One is over, and one waits. Their conversations are parts of the run and have no links."""
     prompt = "Pay what is open."
     dispatcher = run_beside(lambda: run_agent(f"sqlite:///{tmp_path}/runs.sqlite", prompt, run_id="bills")).result(120)
     page = open_run(inspect, tmp_path, dispatcher, "bills")

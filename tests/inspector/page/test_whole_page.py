@@ -78,7 +78,7 @@ def test_ids_are_unique(shop_inspector):
 
 @pytest.mark.parametrize(("scheme", "width", "height"), SCREENS)
 def test_views_fit_every_screen(shop_inspector, scheme, width, height):
-    """Nothing is wider than the screen, and every text has a contrast of 4.5 to 1."""
+    """No element is wider than the screen, and every text has a contrast of 4.5 to 1."""
     page = shop_inspector.open(color_scheme=scheme, viewport={"width": width, "height": height})
     for view in VIEWS:
         settle(page, shop_inspector, view)
@@ -134,7 +134,7 @@ def test_search_shows_scores_and_words_and_the_text_for_the_model(shop_inspector
     assert "Write a file." in page.locator("details pre").inner_text()
 
 
-def test_rules_show_what_decides(shop_inspector):
+def test_rules_view_shows_the_deciding_rule(shop_inspector):
     page = shop_inspector.open("/rules")
     page.get_by_label("Tool", exact=True).fill("write")
     page.get_by_label("path", exact=True).fill("menu.txt")

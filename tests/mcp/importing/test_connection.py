@@ -110,8 +110,8 @@ async def test_a_cancelled_opening_leaves_no_process(tmp_path):
 
 
 @pytest.mark.long
-async def test_a_call_after_closing_says_so():
-    """The tools stay in the view, and a call of one explains what to do."""
+async def test_a_call_after_closing_is_an_error():
+    """The tools stay in the view, and a call of one has the remedy."""
     async with Servers(evil=hostile()) as tools:
         pass
     result = await Dispatcher(tools).call("evil_echo", {"text": "x"})
@@ -187,7 +187,7 @@ async def test_a_server_that_closes_its_output_is_lost():
 
 @pytest.mark.long
 def test_calls_from_other_event_loops_work():
-    """One opening serves several event loops and a thread without one."""
+    """One connection serves several event loops and a thread without one."""
     with Servers(evil=hostile()) as tools:
         dispatcher = Dispatcher(tools)
         results = [asyncio.run(dispatcher.call("evil_echo", {"text": str(number)})) for number in range(2)]
@@ -255,7 +255,7 @@ def test_a_forked_child_gets_an_error_instead_of_the_servers_of_its_parent():
 
 
 def test_a_remote_server_shows_no_secrets():
-    """Neither variables nor headers nor a password are part of its text."""
+    """Its text has no variables, no headers and no password."""
     server = RemoteServer("https://me:secret@host.example/mcp?key=secret", headers={"x": "secret"})
 
     assert "secret" not in server.where

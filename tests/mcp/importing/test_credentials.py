@@ -340,7 +340,7 @@ def test_only_text_that_a_person_or_model_reads_is_masked(place):
 
 @pytest.mark.parametrize("secret", ["secret", "happened", "retry_after_seconds", "message", "reason", "provider"])
 def test_an_error_of_this_process_is_readable_with_any_credential(secret):
-    """Its fields are not masked, because they are ours."""
+    """Its fields are not masked, because they come from this process."""
     auth = {"provider": "web", "scopes": [f"all of {secret}"], "reason": f"log in with {secret}"}
     error = build_local_error(f"refused {secret}", happened="no", auth=auth)
     parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": 1, "error": error})

@@ -83,7 +83,7 @@ PLACES = {
 @hostile
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hostile_name_or_value_of_a_schema_is_refused(place, text):
-    """It would have to be sent back as it is. The message names the place and shows no such character."""
+    """It would have to be sent back unchanged. The message names the place and shows no such character."""
     with pytest.raises(DefinitionError, match=r"at /[^ ]* of its schema has hidden characters|poses") as caught:
         clean_schema({"type": "object", **PLACES[place](text)})
     assert not FORBIDDEN.search(clean_text(str(caught.value), 400))
@@ -288,8 +288,8 @@ def test_a_hostile_title_of_a_result_is_cleaned(text):
 
 
 @given(st.lists(TEXTS | st.sampled_from(["<user ", ">", " " * 120, "\n\n\n", "x" * 60]), max_size=12).map("".join))
-def test_cleaning_leaves_nothing_hostile_and_is_done_once(text):
-    """A text that was cleaned has nothing to clean, also if a gap in a mark was shortened."""
+def test_cleaning_twice_equals_cleaning_once(text):
+    """A cleaned text is no longer hostile, also if a gap in a mark was shortened."""
     cleaned = clean_text(text, 300)
     assert not FORBIDDEN.search(cleaned)
     assert is_clean(cleaned.replace("\n", " ").replace("\t", " "))

@@ -22,7 +22,7 @@ def call(dispatcher, name, text=None):
     return dispatcher.call_sync(f"evil_{name}", {} if text is None else {"text": str(text)})
 
 
-def test_a_call_returns_what_the_server_answers(dispatcher):
+def test_a_call_returns_the_answer_of_the_server(dispatcher):
     """The text of the answer is the text and the value of the result."""
     result = call(dispatcher, "echo", "hello")
 
@@ -35,7 +35,7 @@ def test_garbage_between_messages_is_skipped(dispatcher):
 
 
 def test_answers_in_another_order_reach_their_calls(dispatcher):
-    """Each call gets the answer with its own id, whichever comes first."""
+    """Each call gets the answer with its own id."""
 
     async def call_all():
         return await asyncio.gather(*(dispatcher.call("evil_hold", {"text": text}) for text in "abc"))
@@ -88,7 +88,7 @@ def test_a_structured_value_is_the_value(dispatcher):
 
 
 def test_an_error_of_the_tool_is_a_failure(dispatcher):
-    """What the server marks as an error is the message of a failed call."""
+    """The error text of the server is the message of a failed call."""
     result = call(dispatcher, "fail")
 
     assert (result.kind, result.error.message) == ("failed", "no such issue")

@@ -148,7 +148,7 @@ def failing(request):
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_bad_answer_fails_only_the_call_that_it_answers(failing, failure):
+def test_a_bad_answer_fails_only_its_own_call(failing, failure):
     """The result names the reason, says whether the call may have happened, and the next call works."""
     _, kind, happened, words = FAILURES[failure]
     dispatcher = Dispatcher(failing)
@@ -162,8 +162,8 @@ def test_a_bad_answer_fails_only_the_call_that_it_answers(failing, failure):
     assert (result.error.details.get("ran") is True) == (failure in RAN)
 
 
-def test_an_address_that_is_gone_does_not_mean_that_the_tool_is_gone():
-    """A status 404 without session and without a JSON-RPC error is told as what it is."""
+def test_a_missing_address_does_not_mean_a_missing_tool():
+    """A status 404 without session and without a JSON-RPC error has its own message."""
     with run_server(NEW, t=lambda handler, number, params: handler.reply(404, b"gone")) as server:
         with Servers(web=server.url) as tools:
             dispatcher = Dispatcher(tools)

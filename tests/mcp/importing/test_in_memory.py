@@ -70,7 +70,7 @@ async def test_tools_of_a_server_object(revision):
     assert results[3].kind == "failed"
 
 
-async def test_arguments_are_checked_before_they_are_sent():
+async def test_arguments_are_checked_before_a_request_to_the_server():
     """The schema of the server is enforced here, with the repairs of this package."""
     async with Servers(shop=build_shop()) as tools:
         dispatcher = Dispatcher(tools)
@@ -83,7 +83,7 @@ async def test_arguments_are_checked_before_they_are_sent():
 
 
 async def test_a_rule_names_the_origin():
-    """What a rule allows runs, and everything else of the server asks."""
+    """An allowed tool runs, and every other tool of the server asks."""
     async with Servers(shop=build_shop()) as tools:
         dispatcher = Dispatcher(tools, permissions=Permissions("default", ["allow mcp:shop/pri*"]))
         allowed = await dispatcher.call("shop_price", {"item": "tea"})
@@ -149,7 +149,7 @@ async def test_closing_frees_a_call_that_waits_for_a_person():
 
 
 async def test_the_loop_goes_on_while_many_tools_are_imported():
-    """Each tool is a step of its own, so that a long list does not hold up the calls of other servers."""
+    """Each tool is imported in its own step, so a long list does not hold up the calls of other servers."""
     schema = {"type": "object"}
     listing = RemoteListing(tuple(RemoteTool(f"t{number}", "T.", schema, digest="1") for number in range(50)))
     view = Servers(x=["x"])
@@ -164,8 +164,8 @@ async def test_the_loop_goes_on_while_many_tools_are_imported():
     assert len(view) == 50
 
 
-async def test_a_program_says_what_the_calls_of_a_server_cost():
-    """The server itself is not asked; rules, requests and results have the cost as for other tools."""
+async def test_a_program_can_state_the_costs_of_a_server():
+    """Rules, requests and results have the cost as for other tools."""
     async with Servers(shop=RemoteServer(build_shop(), cost=0.01)) as tools:
         assert tools["shop_price"].facts.cost == 0.01
         rules = ["allow mcp:shop/price", "deny mcp:shop/*(cost>=0.01)"]

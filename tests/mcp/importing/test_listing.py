@@ -23,7 +23,7 @@ def open_mode(mode, **options):
 
 
 def test_a_schema_that_refers_to_the_network_is_refused():
-    """Nothing is fetched, and the other tool is there."""
+    """No document is fetched, and the other tool is there."""
     names, problems, _ = open_mode("remote_ref")
 
     assert names == ["evil_echo"]
@@ -215,7 +215,7 @@ async def test_a_flood_of_notices_fails_no_other_server():
 
 
 def test_a_name_of_the_program_is_never_taken():
-    """Neither a name nor an alias of the program's own tools can be taken, now or later."""
+    """It may be a name or an alias of a tool of the program, now or later."""
     catalog = Catalog()
 
     @tool(catalog=catalog)

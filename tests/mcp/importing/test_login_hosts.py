@@ -94,7 +94,7 @@ KEYS = [
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("address", FORBIDDEN[:-1])
 def test_a_public_server_may_not_name_a_private_address(key, address, tmp_path):
-    """Nothing is sent there, nothing is shown to the user, and the message says so."""
+    """No request goes there, the user sees no page, and the message says so."""
     site, opened_urls, problem = run_login(PUBLIC, key, address, tmp_path)
     assert [url for url in site.reached if not url.startswith(PUBLIC)] == []
     assert [url for url in opened_urls if not url.startswith(PUBLIC)] == []
@@ -216,7 +216,7 @@ def test_the_answer_of_a_page_of_a_login_is_limited(answer, problem):
         asyncio.run(main())
 
 
-def test_the_answer_of_a_page_of_a_login_may_not_take_for_ever():
+def test_the_answer_of_a_login_page_has_a_total_time_limit():
     """Each part of it comes in time, and the last one never does."""
 
     class Drip(httpx2.AsyncByteStream):

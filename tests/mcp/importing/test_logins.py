@@ -70,7 +70,7 @@ def test_a_login_is_kept_for_its_user_alone(site, logins):
     assert (result.text, problems) == ("ada", [])
 
 
-def test_the_problem_names_the_login_command_if_there_is_no_login(site, logins):
+def test_without_a_login_the_problem_names_the_login_command(site, logins):
     """No browser is opened, and no client is registered."""
     result, problems = call(site, logins)
     assert result is None
@@ -91,7 +91,7 @@ def test_an_address_with_a_secret_is_not_repeated():
 
 
 def test_an_expired_token_is_renewed_without_the_user(site, logins):
-    """At the page that the authorization server named, and the new token is kept."""
+    """The request goes to the page that the authorization server named, and the new token is kept."""
     site.expires_in = 1
     log_in_at(site, logins)
     before = logins.get(site.url)
@@ -114,8 +114,8 @@ def test_a_token_that_no_longer_counts_is_renewed(site, logins):
     assert site.grants == ["authorization_code", "refresh_token"]
 
 
-def test_a_revoked_login_has_to_be_made_again(site, logins):
-    """Neither token counts any more, so the user is needed."""
+def test_a_revoked_login_needs_a_new_one(site, logins):
+    """Neither token counts any more, so the user has to log in."""
     log_in_at(site, logins)
     site.valid.clear()
     site.renewable.clear()
@@ -211,7 +211,7 @@ def test_a_server_without_oauth_says_where_a_token_is_written(logins, status, sa
         asyncio.run(log_in(server, logins, show=print))
 
 
-def test_the_error_names_a_taken_port_and_the_remedy(site, logins):
+def test_the_error_names_a_port_in_use_and_the_remedy(site, logins):
     port = int(site.base.rpartition(":")[2])
     with pytest.raises(LoginError, match=f"port {port} cannot be listened on: .*; give another"):
         log_in_at(site, logins, port=port)

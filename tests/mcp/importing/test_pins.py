@@ -42,7 +42,7 @@ def buy(server, pins, rules=ALLOWED, ask=None, session=None):
         return result
 
 
-def test_a_rule_allows_a_tool_until_it_changes():
+def test_a_rule_allows_a_tool_until_a_change():
     """A changed definition asks in spite of the rule, shows the difference, and counts after a person has agreed."""
     pins = Pins()
     assert buy(shop()[0], pins).kind == "ok"
@@ -78,7 +78,7 @@ def test_a_grant_does_not_hold_for_a_changed_tool():
 
 @pytest.mark.long
 def test_a_denied_change_is_not_kept():
-    """As long as no person agrees, the old definition stays the one that is compared with."""
+    """Without an approval, the old definition stays the reference."""
     pins = Pins()
     buy(shop()[0], pins)
     changed, calls = shop("Buy everything.")

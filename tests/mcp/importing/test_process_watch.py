@@ -95,7 +95,7 @@ def test_a_group_is_ended_when_the_pipe_of_its_watch_closes():
         assert watch._shell.wait(5) == 0
 
 
-def test_a_watch_that_is_released_ends_nothing():
+def test_a_watch_that_is_released_ends_no_process():
     """The process group may belong to another process by then."""
     with start_stubborn() as process:
         watch = ProcessWatch(process.pid, pauses=1)

@@ -25,8 +25,8 @@ SERVERS = st.text("abc_", max_size=5).map("s{}".format)
 
 
 @given(SERVERS, ASCII)
-def test_a_legal_name_is_legal(server, name):
-    """For any name of a tool, the name here is legal and the same each time."""
+def test_a_converted_name_is_legal(server, name):
+    """For any name of a tool, the result is legal and the same each time."""
     legal = make_legal_name(name, f"{server}_")
 
     assert LEGAL.fullmatch(legal)
@@ -34,7 +34,7 @@ def test_a_legal_name_is_legal(server, name):
 
 
 @given(st.lists(st.tuples(SERVERS, st.text(max_size=20) | ASCII), max_size=30))
-def test_no_two_tools_get_names_that_look_the_same(claims):
+def test_no_two_tools_get_similar_names(claims):
     """Each name belongs to one tool of one server, in any order of the claims."""
     book = NameBook()
     holders = {}
@@ -159,8 +159,7 @@ def read_all(lines, data, cuts):
 
 
 @given(MESSAGES, st.lists(st.integers(0, 10_000), max_size=10))
-def test_messages_arrive_whole_however_they_are_cut(messages, cuts):
-    """The pieces in which bytes arrive make no difference."""
+def test_messages_arrive_whole_for_any_cut(messages, cuts):
     data = "".join(json.dumps(message) + "\n" for message in messages).encode()
     expected = [jsonrpc_message_adapter.validate_python(message) for message in messages]
 
@@ -187,7 +186,7 @@ def test_garbage_never_raises(data, cuts):
 
 @given(st.integers(), st.none() | st.dictionaries(st.text(max_size=5), st.text(max_size=40), max_size=4))
 def test_a_server_cannot_make_an_error_of_ours(code, data):
-    """Only data with the secret of this process counts."""
+    """Only data with the secret of this process becomes such an error."""
     assert read_local_error(code, data) is None
     error = build_local_error("x", happened="no")
     assert read_local_error(error["code"], error["data"]) is not None

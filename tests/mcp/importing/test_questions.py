@@ -170,7 +170,7 @@ def call_asking(server, approvals):
 
 
 def test_a_question_in_a_result_is_answered_and_the_call_sent_again():
-    """In revision 2026-07-28 the question is the result, and the answer goes with the next request."""
+    """In revision 2026-07-28 the question is the result, and the answer is in the next request."""
     state, answer = json.loads(call_asking(asking_server(), answering({"color": "red"})).text)
 
     assert state == "state-1"

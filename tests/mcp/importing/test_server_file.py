@@ -78,7 +78,7 @@ def test_a_mistake_leaves_out_its_server_only(write, entry, says):
 
 
 def test_a_key_of_another_program_is_named(write):
-    """It has no effect here, and the user is told."""
+    """It has no effect here, and a note says so."""
     file = read_server_file(write({"a": {"command": "x", "alwaysAllow": ["write"]}}), {})
     assert list(file.servers) == ["a"]
     assert file.problems == (".mcp.json: a: `alwaysAllow` is not used here",)
@@ -106,7 +106,7 @@ def test_the_error_names_a_missing_file(tmp_path):
         Servers.from_config(tmp_path / "none.json")
 
 
-def test_a_file_of_a_project_starts_nothing_before_it_is_trusted(write):
+def test_a_file_of_a_project_starts_no_server_before_it_is_trusted(write):
     """The error shows the exact command, with its hidden characters made visible and without secrets."""
     path = write(
         {
@@ -132,8 +132,8 @@ def test_the_description_shows_the_value_of_a_variable_in_the_command(write, mon
     assert file.describe() == ["a: runs '${EDITOR:-vi}' '${EDITOR}' (now /opt/evil)"]
 
 
-def test_a_path_that_is_exchanged_after_it_was_read_is_not_trusted(write):
-    """What counts is where the file was when it was read."""
+def test_a_path_that_is_exchanged_after_the_reading_is_not_trusted(write):
+    """The place of the file at the reading counts."""
     own = write({}, configuration_folder())
     path = write({"a": {"command": "evil"}})
     file = read_server_file(path)
@@ -167,7 +167,7 @@ def test_a_file_that_changes_is_asked_about_again(write):
 
 
 def test_a_file_of_the_user_needs_no_trust(write):
-    """But a link in the user's folder to a file elsewhere does."""
+    """A link in the folder of the user to a file elsewhere needs one."""
     assert Servers.from_config(write({"a": {"command": "x"}}, configuration_folder())).problems == []
     elsewhere = write({"a": {"command": "y"}})
     link = configuration_folder() / "linked.json"
@@ -185,7 +185,7 @@ def test_a_trust_file_that_others_can_write_is_refused_even_after_a_yes(write):
 
 
 def test_the_servers_of_a_trusted_file_are_used(write):
-    """With the names of the servers before those of their tools; the mistakes are in `problems`."""
+    """The names of the tools begin with those of the servers, and `problems` has the mistakes."""
     command = {"command": sys.executable, "args": ["-I", "-S", str(SCRIPT), ""]}
     path = write({"evil": command, "wrong": {}})
     with Servers.from_config(path, confirm=lambda text: True) as tools:

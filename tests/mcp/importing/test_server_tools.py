@@ -54,7 +54,7 @@ async def test_the_loop_goes_on_while_a_schema_is_checked():
 
 
 async def test_schemas_that_take_too_long_are_left_out():
-    """What was checked in time is there, a problem names the rest, and known tools stay."""
+    """Tools that were checked in time are there, a problem names the rest, and known tools stay."""
     may_end = threading.Event()
 
     def build_or_wait(remote):

@@ -64,8 +64,8 @@ async def test_an_agent_uses_the_servers_of_the_settings(place, catalog):
     assert results["add"].value == 3
 
 
-def test_a_dispatcher_uses_them_too_and_keeps_what_it_has_used(place, catalog):
-    """The definitions are in a file beside the settings, so a change is noticed by the next program."""
+def test_a_dispatcher_uses_the_servers_of_the_settings_and_pins_their_tools(place, catalog):
+    """The definitions are in a file beside the settings, so the next program notices a change."""
     place.settings(EVIL, of="user")
     settings = place.load()
     with Servers.from_settings(settings, catalog) as tools:
@@ -80,7 +80,7 @@ def test_a_dispatcher_uses_them_too_and_keeps_what_it_has_used(place, catalog):
     assert Servers.from_settings(settings, catalog, pins=Pins()).servers
 
 
-def test_a_project_names_servers_only_if_it_is_trusted(place):
+def test_a_project_names_servers_only_with_trust(place):
     """Until then they do not count, and the settings say so."""
     place.settings('[mcp_servers.theirs]\ncommand = "x"\n[mcp_servers.off]\nurl = "https://h"\nenabled = false\n')
     settings = place.load()

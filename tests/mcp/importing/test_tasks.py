@@ -44,8 +44,8 @@ async def wait_for_cancellation(dispatcher, before):
     assert now == [*before, "hang"]
 
 
-async def test_a_task_is_followed_until_it_has_a_result(servers):
-    """The server is asked how the task goes, its messages are progress, and the result is fetched at the end."""
+async def test_a_task_is_followed_to_its_result(servers):
+    """The status of the task is polled, its messages are progress, and the result is fetched at the end."""
     reports = []
     result = await Dispatcher(servers, on_progress=reports.append).call("jobs_count", {})
     assert (result.kind, result.text) == ("ok", "count: 3 polls")
@@ -105,7 +105,7 @@ async def test_a_task_that_goes_wrong_says_why(servers, tool, kind, words):
 
 
 async def test_a_server_without_tasks_gets_a_plain_call():
-    """What a tool says about tasks counts only if its server offers them."""
+    """The facts of a tool about tasks count only if its server offers them."""
     async with Servers(jobs=start("plain")) as tools:
         result = await Dispatcher(tools).call("jobs_count", {})
     assert result.text == "task: None"

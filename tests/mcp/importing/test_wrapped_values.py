@@ -72,7 +72,7 @@ def shop():
         ("own", {}, {"result": 3}),
     ],
 )
-async def test_a_wrapped_value_arrives_as_it_was(shop, name, arguments, value):
+async def test_a_wrapped_value_arrives_unchanged(shop, name, arguments, value):
     async with Servers(None, {"shop": RemoteServer(build_server(Dispatcher(shop)))}) as tools:
         assert tools.problems == []
         result = await Dispatcher(tools, permissions=Permissions("bypass")).call(f"shop_{name}", arguments)
@@ -104,5 +104,5 @@ def test_references_of_a_wrapped_schema_are_moved_back():
         {"x-fastmcp-wrap-result": True, "properties": {"result": {"anyOf": 5}}},
     ],
 )
-def test_a_schema_that_wraps_nothing_stays_as_it_is(schema):
+def test_a_schema_that_wraps_no_value_is_not_changed(schema):
     assert unwrap_output_schema(schema) == (schema, False)

@@ -94,7 +94,7 @@ async def test_progress_reaches_no_client_of_another_process(store):
 
 
 async def test_progress_goes_on_when_a_second_answer_is_refused(store):
-    """Of answers that arrive at once, the one that counts gets all progress, and the others get none."""
+    """Several answers arrive at once. The one that counts gets all progress, and the others get none."""
     catalog, messages, is_over = Catalog(), [[] for _ in range(5)], asyncio.Event()
 
     @catalog.tool

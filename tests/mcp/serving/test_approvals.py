@@ -93,7 +93,7 @@ async def test_an_answer_that_does_not_fit_the_form_is_not_an_approval(dispatche
 
 @both_revisions
 @pytest.mark.parametrize("content", [{}, {"approve": "yes"}, {"approve": True, "remember": "everything"}])
-async def test_a_client_that_never_answers_properly_is_asked_three_times(dispatcher, store, runs, mode, content):
+async def test_a_client_without_a_valid_answer_is_asked_three_times(dispatcher, store, runs, mode, content):
     """Its call is denied with the reason, and leaves no request."""
     person = Person(types.ElicitResult(action="accept", content=content))
     async with connected(dispatcher, mode, person) as client:
@@ -168,8 +168,8 @@ async def test_a_question_that_is_not_answered_in_time_denies_the_call(dispatche
     assert (runs, store.pending()) == ([], [])
 
 
-async def test_a_call_that_is_cancelled_while_it_asks_leaves_no_open_request(dispatcher, store, runs):
-    """The client gives up, and a later answer has nothing to answer."""
+async def test_a_call_that_is_cancelled_during_its_question_leaves_no_open_request(dispatcher, store, runs):
+    """The client gives up, and a later answer has no request."""
     question_arrived = asyncio.Event()
 
     async def wait(context, params):

@@ -156,8 +156,8 @@ async def test_one_user_with_two_tokens_has_the_scopes_of_each_request(catalog):
     assert names == [["list_orders", "place_order"], ["list_orders"], ["place_order"]]
 
 
-async def test_requests_at_the_same_time_keep_their_users_apart(catalog, requests):
-    """Each call sees the request that it came with."""
+async def test_requests_at_the_same_time_have_their_own_users(catalog, requests):
+    """Each call sees its own request."""
     app = http_app(Dispatcher(catalog), auth=build_auth(), request_headers=["x-tenant"])
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": ENVELOPE, "name": "list_orders"}}
 
@@ -174,7 +174,7 @@ async def test_requests_at_the_same_time_keep_their_users_apart(catalog, request
     }
 
 
-async def test_judges_know_for_whom_the_list_is(catalog):
+async def test_judges_know_the_user_of_a_list(catalog):
     """The session of the list has the principal, and the list follows a judge that changes its mind."""
     friends = {"ada"}
 
@@ -210,8 +210,8 @@ async def test_tools_see_the_request_and_logs_do_not(catalog, requests, caplog):
     assert "shop:read" not in f"{response.text} {request!r}"
 
 
-async def test_a_header_for_tools_may_not_stand_twice(catalog, requests):
-    """One reader would take the first value, another one the last."""
+async def test_a_repeated_header_for_tools_is_refused(catalog, requests):
+    """One reader would use the first value, and another one the last."""
     app = http_app(Dispatcher(catalog), auth=build_auth(), request_headers=["x-tenant"])
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
     headers = [*HEADERS.items(), ("authorization", "Bearer ada"), ("x-tenant", "blue"), ("X-Tenant", "red")]
@@ -253,7 +253,7 @@ async def test_a_server_with_scopes_still_asks(requests):
     assert "written" in (await send(app, "tools/call", {"name": "write"}, token="ada+shop:write")).text
 
 
-async def test_prompts_need_a_scope_too(catalog):
+async def test_prompts_need_a_scope(catalog):
     """They are functions that run as calls."""
     prompts = Catalog()
 

@@ -98,7 +98,7 @@ async def test_a_client_that_does_not_ask_gets_no_log(catalog, mode):
 
 
 async def test_a_server_sends_no_logs_by_default(catalog):
-    """What tools log may be meant for the operator of the server only."""
+    """Logs of tools may be meant for the operator of the server only."""
     assert await call(catalog, NEW, "log", "debug", sends_logs=False) == []
     async with connected(Dispatcher(catalog), OLD) as connection:
         assert connection.server_capabilities.logging is None
@@ -110,8 +110,8 @@ async def test_secrets_in_the_log_are_masked(catalog):
     assert "sk-1" not in entry[2]
 
 
-async def test_a_mistake_in_what_is_logged_does_not_fail_the_tool(caplog):
-    """The record is not sent, the program's log says why, and the next record is sent."""
+async def test_a_mistake_in_a_log_record_does_not_fail_the_tool(caplog):
+    """The record is not sent, the log of the program says why, and the next record is sent."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)
@@ -126,8 +126,8 @@ async def test_a_mistake_in_what_is_logged_does_not_fail_the_tool(caplog):
     assert "cannot be sent" in caplog.text
 
 
-async def test_the_log_of_the_program_stays_as_it_is(catalog, caplog):
-    """A record that the program's settings leave out reaches the client only, and others reach both."""
+async def test_the_log_of_the_program_does_not_change(catalog, caplog):
+    """A record that the settings of the program leave out reaches only the client, and others reach both."""
     with caplog.at_level(logging.ERROR, "toolkit.tools"):
         entries = await call(catalog, NEW, "log", "debug")
     assert len(entries) == 3

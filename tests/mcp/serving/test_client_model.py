@@ -87,7 +87,7 @@ async def test_a_dispatcher_inside_a_tool_has_no_client(revision):
 
 
 async def test_an_asker_of_the_server_is_not_mistaken_for_a_model():
-    """It could be a person, who would be asked to write what a model should."""
+    """A person would be asked to write the text of a model."""
     requests = []
 
     def ask(request):

@@ -36,7 +36,7 @@ async def refuse(client, name, arguments, state, answer=YES):
 
 
 async def test_an_approval_without_a_question_is_not_accepted(dispatcher, runs):
-    """Without a state, an answer answers nothing: the person is asked."""
+    """Without a state, an answer has no request, and the person is asked."""
     async with connected(dispatcher, NEW, Person(NO)) as client:
         result = await call_once(client, "pay", {"amount": 5}, responses={"approval": YES})
     assert isinstance(result, types.InputRequiredResult)

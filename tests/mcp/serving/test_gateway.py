@@ -89,7 +89,7 @@ async def test_progress_errors_and_masking_pass_through(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_cancelling_a_call_cancels_it_at_the_server(mode):
+async def test_cancelling_a_call_cancels_the_call_at_the_server(mode):
     notes = []
     async with gateway(mode, *RULES, shop=build_shop(notes)) as client:
         task = asyncio.create_task(client.call_tool("shop_hang", {}))
@@ -100,7 +100,7 @@ async def test_cancelling_a_call_cancels_it_at_the_server(mode):
         await wait_until(lambda: notes == ["started", "cancelled"])
 
 
-async def test_rules_hide_refuse_and_ask():
+async def test_rules_can_hide_refuse_and_ask():
     """Without a rule, a call of a server asks the user of the client."""
     person = Person(YES)
     async with gateway(NEW, "deny shop_fail", shop=build_shop([]), memos=build_memos(), person=person) as client:
@@ -167,8 +167,8 @@ def build_prompts():
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_prompts_are_listed_and_got(mode):
-    """They have the prefix of their server, and their messages keep their roles; secrets are masked."""
+async def test_prompts_are_listed_and_returned(mode):
+    """They have the prefix of their server, their messages keep their roles, and secrets are masked."""
     rules = ("allow mcp:letters/*",)
     async with gateway(mode, *rules, letters=build_prompts(), shop=build_shop([]), redact=["sk-12345"]) as client:
         [prompt] = (await client.list_prompts()).prompts

@@ -288,7 +288,7 @@ def test_a_catalog_in_place_of_a_dispatcher_is_refused():
     ],
 )
 async def test_a_body_that_is_not_strict_json_is_refused(dispatcher, calls, arguments, flaw, version):
-    """Of two values for one key, no tool gets either."""
+    """It may have two values for one key, and no tool gets either."""
     response = await post(http_app(dispatcher), body_of(arguments), mcp_protocol_version=version)
     assert response.status_code == 400
     assert flaw in response.json()["error"]["message"]
@@ -298,7 +298,7 @@ async def test_a_body_that_is_not_strict_json_is_refused(dispatcher, calls, argu
 @pytest.mark.parametrize("version", [NEW, "2025-11-25"])
 @pytest.mark.parametrize("number", ["null", "true", "1.5", "[1]", "{}"])
 async def test_a_request_with_an_id_that_no_answer_can_have_is_refused(dispatcher, calls, number, version):
-    """It would pass for a notification, and its client would wait for ever."""
+    """It would look like a notification, and its client would wait for ever."""
     body = f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/list", "params": {{}}}}'.encode()
     response = await post(http_app(dispatcher), body, mcp_protocol_version=version)
     assert response.status_code == 400
@@ -349,8 +349,8 @@ async def test_a_body_that_does_not_say_its_length_is_read_up_to_the_limit(dispa
 
 
 @pytest.mark.parametrize("name", ["host", "origin", "authorization", "content-length", "mcp-protocol-version"])
-async def test_a_header_that_decides_something_may_not_stand_twice(dispatcher, calls, name):
-    """One reader takes the first of two values, another one the last."""
+async def test_a_header_that_affects_a_decision_may_not_be_repeated(dispatcher, calls, name):
+    """One reader uses the first of two values, and another one the last."""
     sent = []
     headers = [(b"host", b"localhost"), (name.encode(), b"localhost"), (name.encode(), b"evil.example")]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
@@ -368,8 +368,8 @@ async def test_another_path_is_not_found(dispatcher):
     assert (await post(http_app(dispatcher, path="/tools/"), path="/tools")).status_code == 200
 
 
-async def test_an_application_that_is_not_started_says_so(dispatcher):
-    """A web server that has no lifespan, or an application that mounts this one, has to start it."""
+async def test_an_application_that_is_not_started_is_an_error(dispatcher):
+    """A web server without a lifespan, or an outer application, has to start it."""
     app = http_app(dispatcher)
     with pytest.raises(RuntimeError, match=r"async with app\.running\(\)"):
         await app({"type": "http", "method": "GET", "path": "/mcp", "headers": []}, None, None)
@@ -401,7 +401,7 @@ async def _note(messages, message):
     messages.append(message)
 
 
-async def test_users_have_one_conversation_each_and_others_one_a_call(dispatcher, calls):
+async def test_users_have_one_conversation_each_and_others_one_for_each_call(dispatcher, calls):
     """In the newer revision a conversation belongs to a user, also in another process with the same key."""
     tokens, key = {TOKEN: "ada", TOKEN + "2": "bob"}, b"k" * 32
     for token in (TOKEN, TOKEN + "2", TOKEN):

@@ -104,7 +104,7 @@ async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
 
 @pytest.mark.parametrize(("region", "status"), [("eu", 200), ("us", 400)])
 async def test_headers_that_repeat_arguments_are_compared_with_them(region, status):
-    """A call whose header says something else than its argument is refused."""
+    """A call whose header differs from its argument is refused."""
     schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     routed = Tool.from_schema("routed", "Route.", schema, lambda arguments: "routed", read_only=True)
     app = http_app(Dispatcher(Catalog(routed)))

@@ -95,7 +95,7 @@ async def test_a_tool_that_the_rules_always_deny_is_not_listed(mode):
 @pytest.mark.anyio
 @both_revisions
 async def test_deferred_tools_are_listed_last_or_found_by_a_search(mode):
-    """By an option: they are in the list, or they appear in it after `tool_search` found them."""
+    """An option decides. They are in the list, or appear in it after `tool_search` found them."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, defer=True)

@@ -122,7 +122,7 @@ async def test_a_session_that_is_lost_in_a_restart_is_a_404(tmp_path):
 
 @pytest.mark.parametrize("stateless", [[], ["--stateless"]], ids=["sessions", "stateless"])
 async def test_a_process_that_gets_a_stop_signal_finishes_its_calls(tmp_path, stateless):
-    """Its streams of news end, so that it stops as soon as the last call has ended."""
+    """Its event streams end, so it stops with its last call."""
     async with serving(tmp_path, *stateless, "--drain", "60") as server:
         async with Client(f"{server.address}/mcp", mode=OLD) as client:
             await client.list_tools()  # the client wants to know the schema of the result

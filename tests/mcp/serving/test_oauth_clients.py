@@ -69,7 +69,7 @@ def test_our_client_logs_in_and_calls(issuer, tmp_path):
     assert result.text == "ada ['shop:audit', 'shop:read']"
 
 
-def test_our_client_sees_the_tools_that_its_user_agreed_to(issuer, tmp_path):
+def test_our_client_sees_only_the_tools_of_its_scopes(issuer, tmp_path):
     """The user gave one of the two scopes."""
     url, logins = f"{issuer.issuer}/mcp", Logins(tmp_path / "logins.json")
     issuer.scopes = {"shop:read"}

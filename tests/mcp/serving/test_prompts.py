@@ -62,7 +62,7 @@ async def test_a_skill_in_a_view_with_a_prefix_is_a_prompt_of_that_name(dispatch
 
 
 async def test_a_skill_that_the_rules_never_allow_is_not_a_prompt(dispatcher, mode):
-    """It is neither listed nor returned, and its arguments are not completed."""
+    """It is not listed and not returned, and its arguments are not completed."""
     denying = Dispatcher(dispatcher.catalog, permissions=Permissions("default", ["deny review"]))
     async with connected(denying, mode) as client:
         assert (await client.list_prompts()).prompts == []

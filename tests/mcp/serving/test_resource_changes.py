@@ -64,8 +64,8 @@ async def call_old(method, uri):
         return await method(uri)
 
 
-async def test_a_connection_gets_news_only_of_the_resources_that_it_subscribed_to(changes):
-    """No news comes after the client has unsubscribed."""
+async def test_a_connection_gets_events_only_of_its_subscribed_resources(changes):
+    """No event comes after the client has unsubscribed."""
     news = News()
     async with connect(changes, OLD, message_handler=news) as client:
         await call_old(client.subscribe_resource, "memo://today")
@@ -118,15 +118,15 @@ async def test_a_connection_has_a_limited_number_of_subscriptions(changes):
 
 
 @pytest.mark.parametrize("mode", [OLD, "auto"])
-async def test_a_server_whose_resources_do_not_change_says_so(mode):
-    """It does not offer what would never come."""
+async def test_a_server_with_fixed_resources_offers_no_subscriptions(mode):
+    """They would never have an event."""
     async with connected(Dispatcher(Catalog()), mode, resources=RESOURCES) as client:
         assert not client.server_capabilities.resources.subscribe
 
 
 @pytest.mark.parametrize("mode", [OLD, "auto"])
-async def test_a_server_whose_resources_change_says_so(mode, changes):
-    """A client can tell before it subscribes."""
+async def test_a_server_with_changing_resources_offers_subscriptions(mode, changes):
+    """A client can see this before it subscribes."""
     async with connect(changes, mode) as client:
         assert client.server_capabilities.resources.subscribe
 

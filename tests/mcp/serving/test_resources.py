@@ -167,7 +167,7 @@ async def test_arguments_of_a_template_are_completed(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_bytes_of_a_function_are_a_blob(mode):
-    """As fixed bytes are. The base64 of them is no text."""
+    """Their base64 is not a text."""
 
     @tool(catalog=None, read_only=True)
     def read_photo() -> bytes:
@@ -207,7 +207,7 @@ def test_wrong_resources_are_refused_at_once(resources, words):
 
 @settings(max_examples=limit_examples(30))
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="/%"), min_size=1))
-def test_a_template_gives_back_the_value_that_was_put_in(value):
+def test_a_template_returns_the_inserted_value(value):
     """Any text without slashes in the place of a parameter is its argument."""
     book = ResourceBook({"memo://days/{day}/{part}": read_day})
     function = book.find_function(f"memo://days/{value}/am")

@@ -105,7 +105,7 @@ async def test_a_scope_can_grant_some_calls_of_a_tool():
 
 @pytest.mark.anyio
 async def test_scopes_forbid_and_never_lift_a_rule():
-    """What the mode asks about is asked about, and a deny rule stays."""
+    """The mode still asks, and a deny rule stays."""
     permissions = [Permissions("default", ["deny wipe"]), ScopeJudge({"all": "*"})]
     dispatcher = Dispatcher(CATALOG, permissions=permissions)
     with requested_with(["all"]):
@@ -147,8 +147,8 @@ async def test_a_sync_tool_sees_the_request_in_its_thread():
         ({"read": [""]}, "it names no tool"),
     ],
 )
-def test_scopes_that_grant_nothing_sensible_are_refused(scopes, problem):
-    """The message shows what to write."""
+def test_scopes_without_a_valid_grant_are_refused(scopes, problem):
+    """The message has the right form."""
     with pytest.raises((TypeError, ValueError), match=problem):
         ScopeJudge(scopes)
 

@@ -181,7 +181,7 @@ async def test_another_user_cannot_read_or_end_a_session(way, method, more):
 @pytest.mark.parametrize("message", [{"method": "notifications/cancelled", "params": {"requestId": 7}}, *ANSWERS[:2]])
 @pytest.mark.parametrize("is_own_first", [True, False])
 async def test_a_request_with_two_session_ids_is_refused(way, message, is_own_first):
-    """One reader takes the first of two headers, another one the last."""
+    """One reader uses the first of two headers, and another one the last."""
     async with two_users(way) as users:
         sent = []
         await users.send("bob", {"id": 1, "method": "initialize", "params": CLIENT}, sent=sent)

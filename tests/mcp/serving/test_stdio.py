@@ -109,7 +109,7 @@ async def test_a_line_that_is_not_strict_json_is_refused(catalog, calls, argumen
     ids=["no json", "a list", "no message", "a wrong id", "half a character", "too deep", "too long"],
 )
 async def test_garbage_is_answered_and_the_server_goes_on(catalog, line, code):
-    """One bad line is one error; the next line is served."""
+    """One bad line is one error, and the next line is served."""
     answers = await exchange(line, request(2, "tools/list"), catalog=catalog)
     assert answers[None]["error"]["code"] == code
     assert "tools" in answers[2]["result"]
@@ -128,8 +128,8 @@ async def test_text_that_is_not_utf8_is_refused(catalog):
     [float("inf"), float("nan"), -float("inf"), 10**400, sys.float_info.max],
     ids=["inf", "nan", "-inf", "a huge int", "the largest float"],
 )
-async def test_progress_that_json_does_not_have_is_sent_without_it(number):
-    """A lone surrogate is replaced, and a number without end is left out; the call and the server go on."""
+async def test_progress_without_a_json_form_is_sent_without_that_part(number):
+    """A lone surrogate is replaced, and an infinite number is left out. The call and the server go on."""
     catalog, output = Catalog(), io.BytesIO()
 
     @catalog.tool(read_only=True)
@@ -204,8 +204,8 @@ async def test_a_call_that_never_ends_is_cancelled_when_the_client_closes_its_en
     assert cancelled == [True]
 
 
-async def test_a_client_that_goes_away_ends_the_server_quietly(caplog):
-    """It no longer reads while a call reports progress: the call is cancelled, and there is no traceback."""
+async def test_a_client_that_disconnects_ends_the_server_quietly(caplog):
+    """It no longer reads while a call reports progress. The call is cancelled, and there is no traceback."""
     catalog, cancelled = Catalog(), []
 
     @catalog.tool(read_only=True)
@@ -264,7 +264,7 @@ serve(Dispatcher(catalog))
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_starts_the_server_as_a_process(tmp_path, mode):
-    """What tools print does not disturb the messages, and a person is asked over the same pipe."""
+    """Output of tools does not disturb the messages, and a person is asked over the same pipe."""
     script = tmp_path / "server.py"
     script.write_text(textwrap.dedent(SERVER))
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))

@@ -81,8 +81,8 @@ async def test_a_signed_token_counts_for_its_user(issuer, key, algorithm, kid):
         ({}, set()),
     ],
 )
-async def test_scopes_are_read_in_the_forms_that_issuers_write(issuer, claims, scopes):
-    """What is no text grants nothing."""
+async def test_scopes_are_read_in_the_forms_of_issuers(issuer, claims, scopes):
+    """A value that is not a text grants no scope."""
     auth = Auth.jwt(issuer=issuer.issuer, audience=AUDIENCE)
     assert await check(auth, sign(issuer.issuer, **claims)) == ("ada", scopes)
 
@@ -174,8 +174,8 @@ async def test_clocks_may_differ_by_the_leeway(issuer):
     assert "expired" in str(await check(strict, token))
 
 
-async def test_options_say_who_the_user_is_and_where_the_keys_are(issuer):
-    """Another claim, several audiences, and a page of keys without a description."""
+async def test_options_name_the_claim_of_the_user_and_the_page_of_keys(issuer):
+    """The case has another claim, several audiences, and a page of keys without a description."""
     auth = Auth.jwt(
         issuer="https://login.example",
         audience=["api://shop", AUDIENCE],

@@ -68,7 +68,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(order, mode):
 
 @both_revisions
 async def test_a_question_that_is_closed_ends_the_call(order, mode):
-    """To close a question is not to decline it."""
+    """Closing a question differs from declining it."""
     async with connected(order, mode, Person(CANCEL)) as client:
         assert "closed the question" in text_of(await client.call_tool("order", {}))
     async with connected(order, mode) as client:

@@ -232,7 +232,7 @@ async def test_a_task_is_cancelled(bench):
 
 
 async def test_questions_of_a_task_are_answered_by_updates(bench):
-    """Each question has a key of its own, and one that does not fit its form is asked again."""
+    """Each question has its own key. An invalid answer asks again."""
     opened, following = with_tasks(bench, {"name": "Ada"}, {"name": 3}, {"name": "Bob"}, person=Person(YES))
     async with opened as client:
         assert text_of(await client.call_tool("interview", {})) == "Ada and Bob"
@@ -297,7 +297,7 @@ async def test_a_tool_that_fails_has_completed_its_task(bench):
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
 async def test_a_client_without_the_extension_waits_for_its_call(bench, mode):
-    """It cannot ask about tasks either."""
+    """It cannot use the methods for tasks either."""
     async with connected(Dispatcher(bench.catalog), mode) as client:
         assert (await client.call_tool("work", {"parts": 4})).structured_content == {"result": 8}
         with pytest.raises(MCPError) as caught:
@@ -345,7 +345,7 @@ async def test_the_methods_of_earlier_tasks_are_not_known(bench, method):
         assert caught.value.error.code == types.METHOD_NOT_FOUND
 
 
-async def test_a_task_whose_tool_is_gone_has_failed(bench):
+async def test_a_task_of_a_removed_tool_has_failed(bench):
     """The protocol keeps `failed` for errors of its own."""
     opened, _ = with_tasks(bench)
     async with opened as client:

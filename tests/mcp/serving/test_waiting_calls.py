@@ -110,7 +110,7 @@ async def test_a_call_with_questions_is_answered_form_by_form(shop, store, ran):
     assert ran == [("tea", "M", 2)]
 
 
-async def test_only_the_user_who_made_a_call_can_answer_its_page(shop, store, ran):
+async def test_only_the_user_of_a_call_can_answer_its_page(shop, store, ran):
     """The model knows the address of the page, and has no token."""
     app = http_app(Dispatcher(shop, approvals=Approvals(store)), key=KEY, stateless=True, auth=Auth.token(TOKENS))
     async with opened(app) as client:
@@ -127,7 +127,7 @@ async def test_only_the_user_who_made_a_call_can_answer_its_page(shop, store, ra
     assert other_page not in (None, page)
 
 
-async def test_the_cost_of_a_call_decides_whether_it_waits(store, ran):
+async def test_the_cost_of_a_call_decides_whether_the_call_waits(store, ran):
     """The function gets the arguments in every process, also in the one that runs the call after the answer."""
 
     async def estimate(arguments):
@@ -202,8 +202,8 @@ async def test_a_call_that_no_other_process_could_find_is_refused(shop, ran, opt
     assert (page, ran, approvals.store.pending()) == (None, [], [])
 
 
-async def test_a_stateless_server_promises_no_news(shop):
-    """It has no session, no stream for news and no subscriptions."""
+async def test_a_stateless_server_offers_no_events(shop):
+    """It has no session, no event stream and no subscriptions."""
     app = http_app(
         Dispatcher(shop),
         stateless=True,
@@ -236,7 +236,7 @@ class LostStore(SQLiteApprovals):
 
 
 async def test_a_server_that_stops_or_has_lost_its_store_is_not_ready(shop, tmp_path):
-    """It is healthy all the same, so that it is not restarted."""
+    """It is still healthy, so it is not restarted."""
     store = LostStore(tmp_path / "shop.approvals.sqlite")
     app = http_app(Dispatcher(shop, approvals=Approvals(store)), key=KEY)
     async with opened(app) as client:

@@ -259,8 +259,8 @@ def test_a_denied_prefix_stays_denied_in_chains_and_wrappers(chain, last, words,
         ("git push:*", "ls " + "x" * 30_000),
     ],
 )
-def test_a_deny_holds_for_every_command_that_could_match(pattern, text):
-    """It is easier to write a command in another way than to think of all the ways."""
+def test_a_deny_rule_holds_for_every_possible_match(pattern, text):
+    """A command can be written in many ways."""
     assert commands_concerned(text, pattern)
     assert not commands_allowed(text, ["git status:*", "ls"])
 
@@ -284,7 +284,7 @@ def test_a_deny_holds_for_every_command_that_could_match(pattern, text):
         ("rm:*", "cat <<'EOF'\nrm -rf /\nEOF"),
     ],
 )
-def test_a_deny_does_not_hold_for_what_cannot_be_it(pattern, text):
+def test_a_deny_rule_does_not_hold_for_impossible_matches(pattern, text):
     """Words in other places, and in quotes, are only words."""
     assert not commands_concerned(text, pattern)
 
@@ -335,8 +335,8 @@ def test_a_deny_holds_for_a_script_that_the_line_writes_and_runs(line):
 @pytest.mark.parametrize(
     "line", ["echo make > y; sh y", "cat > y <<'EOF'\nmake test\nEOF\nsh y", "echo rm x > y; cat y"]
 )
-def test_a_deny_leaves_a_written_script_alone_that_runs_something_else(line):
-    """What the script runs counts, not that it was written."""
+def test_a_deny_rule_does_not_hold_for_a_written_script_that_runs_another_command(line):
+    """The commands of the script count, not that it was written."""
     assert not commands_concerned(line, "rm:*")
 
 
@@ -394,14 +394,14 @@ def test_a_deny_holds_for_a_program_that_code_or_an_unknown_program_starts(line)
     assert not commands_concerned(line, "curl:*")
 
 
-def test_a_deny_holds_for_an_unknown_program_that_may_run_too_many_things():
-    """So many values are not filled in one by one."""
+def test_a_deny_rule_holds_for_an_unknown_program_with_too_many_values():
+    """They are not filled in one by one."""
     settings = "".join(f"x={number};" for number in range(1_000))
     assert commands_concerned(settings + "launcher $x;" * 4, "rm:*")
     assert not commands_concerned(settings + "launcher $x", "rm:*")
 
 
-def test_a_deny_of_several_words_leaves_code_alone_that_does_not_have_all_of_them():
+def test_a_deny_rule_of_several_words_needs_all_of_them_in_code():
     line = 'python3 -c \'import subprocess; subprocess.run(["git", "status"])\''
     assert commands_concerned(line, "git status:*")
     assert not commands_concerned(line, "git push:*")

@@ -125,8 +125,8 @@ def test_a_pattern_is_compared_component_by_component(root, pattern, path, expec
         ("project", "notes.txt", False, False),
     ],
 )
-def test_an_allow_is_narrow_and_a_deny_is_wide(root, pattern, path, allowed, denied):
-    """What is in doubt is not allowed, and is denied."""
+def test_an_allow_rule_is_narrow_and_a_deny_rule_is_wide(root, pattern, path, allowed, denied):
+    """A doubtful path is not allowed, and is denied."""
     read = PathPattern.read(pattern)
     assert read.allows(path, str(root)) is allowed
     assert read.concerns(path, str(root)) is denied

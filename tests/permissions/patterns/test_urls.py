@@ -173,7 +173,7 @@ def test_a_deny_is_wider(pattern, url):
 )
 @pytest.mark.parametrize("compare", [UrlPattern.allows, UrlPattern.concerns])
 def test_an_ambiguous_url_cannot_be_compared(url, compare):
-    """Not even the widest pattern matches. An allow rule takes the error for no match, and a deny rule for a match."""
+    """Not even the widest pattern matches. An allow rule treats the error as no match, and a deny rule as a match."""
     with pytest.raises(ValueError):
         compare(UrlPattern.read("*://**:*/**"), url)
 

@@ -14,8 +14,8 @@ SECRET = "sk-0123456789/abc+def"
 
 
 @pytest.mark.parametrize("render", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_key_shows_itself_nowhere(render):
-    """Not in its repr, not formatted, not in a copy or a pickle."""
+def test_a_key_is_never_shown(render):
+    """It is not in the repr, in formatted text, in a copy or in a pickle."""
     key = ApiKey(SECRET)
     assert key.reveal() == SECRET
     assert SECRET not in f"{key} {key!r} {[key]}"
@@ -58,7 +58,7 @@ def test_blanks_around_a_key_are_removed():
     assert ApiKey(" abc \n").reveal() == "abc"
 
 
-def test_a_key_is_found_where_it_is_first():
+def test_a_key_is_read_from_the_first_variable_that_is_set():
     """The first variable that is set goes before the second."""
     environ = {"A_KEY": "", "B_KEY": "from-b", "C_KEY": "from-c"}
     key = find_key(["A_KEY", "B_KEY", "C_KEY"], provider="Test", environ=environ)

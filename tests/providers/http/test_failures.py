@@ -128,8 +128,8 @@ def test_the_header_of_a_provider_decides_whether_to_try_again(status, should_re
         ([], None, ProviderFailure),
     ],
 )
-def test_an_error_without_a_status_is_known_by_its_kind(body, status, kind):
-    """In the middle of a stream there is no status any more."""
+def test_an_error_without_a_status_is_classified_by_its_kind(body, status, kind):
+    """A stream that has begun has no status any more."""
     facts = read_error_facts(body)
     assert facts.status == status
     assert isinstance(classify_failure(facts.status, facts, SENT), kind)
@@ -169,8 +169,8 @@ def test_foreign_words_cannot_act_or_fill_the_screen():
     assert len(str(failure)) < 700
 
 
-def test_a_failure_can_be_kept():
-    """Pickled and read, it still says why."""
+def test_a_failure_can_be_pickled():
+    """It still has its reason."""
     failure = pickle.loads(pickle.dumps(ProviderFailure("no", why="model", status=404)))
     assert isinstance(failure, ProviderError)
     assert (str(failure), failure.why, failure.status) == ("no", "model", 404)

@@ -45,8 +45,8 @@ RETRY_INFO = {"error": {"details": [{"@type": "ErrorInfo"}, {"retryDelay": "37.5
         ({}, None, None),
     ],
 )
-def test_a_wait_is_found_where_the_provider_says_it(headers, body, seconds):
-    """The plainest statement counts; what makes no sense asks for nothing."""
+def test_the_wait_is_read_from_headers_and_body(headers, body, seconds):
+    """The plainest statement counts, and an odd value has no effect."""
     assert find_retry_wait(headers, body, now=lambda: NOW) == seconds
 
 

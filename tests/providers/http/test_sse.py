@@ -60,7 +60,7 @@ lines = st.sampled_from(["data: ü世🎉", "data: b", "data", "event: x", ": c"
     ends=st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=12, max_size=12),
     cuts=st.lists(st.integers(0, 200), max_size=8),
 )
-def test_a_stream_is_read_the_same_however_it_is_cut(text, ends, cuts):
+def test_a_stream_is_read_the_same_for_any_cut(text, ends, cuts):
     """A cut may be within a letter, or between the two halves of a line end."""
     stream = "".join(line + end for line, end in zip(text, ends, strict=False)).encode()
     places = sorted({0, len(stream), *(min(cut, len(stream)) for cut in cuts)})

@@ -90,8 +90,8 @@ def test_an_option_of_the_manual_is_not_an_abbreviation(line, option, is_there):
         ("rm -rf / --help", True),
     ],
 )
-def test_a_question_for_help_does_nothing_else(line, asks):
-    """Right behind the name or the subcommand it shows the manual; elsewhere it may belong to another program."""
+def test_an_option_for_help_makes_a_command_harmless(line, asks):
+    """It counts only right after the name or the subcommand. Elsewhere it may belong to another program."""
     assert (check_command(line) is not None) is asks
 
 
@@ -107,7 +107,7 @@ def test_a_question_for_help_does_nothing_else(line, asks):
         ("wget https://example.com/x.zip; sh y.sh", None),
     ],
 )
-def test_a_file_that_runs_after_a_download_by_a_list_may_be_a_downloaded_one(line, word):
+def test_a_file_that_runs_after_a_download_from_a_list_may_be_a_downloaded_file(line, word):
     """Only the list or the server knows the names of the downloaded files."""
     finding = check_command(line)
     assert (finding.word if finding else None) == word
@@ -122,6 +122,5 @@ def test_a_file_that_runs_after_a_download_by_a_list_may_be_a_downloaded_one(lin
         ("x=/etc; mv $x $x.old", True),
     ],
 )
-def test_a_file_that_keeps_its_variable_is_only_renamed(line, asks):
-    """What the variable is known to be counts all the same."""
+def test_renaming_the_file_in_a_variable_asks_only_for_a_known_dangerous_value(line, asks):
     assert (check_command(line) is not None) is asks

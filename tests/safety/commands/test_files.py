@@ -36,8 +36,8 @@ def example_of(rule: Protected) -> str:
 
 @pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
-def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes_it(rule):
-    """There is no second list: each pattern of the first one holds for commands."""
+def test_every_file_that_tools_do_not_write_needs_a_question_before_a_command_writes_it(rule):
+    """There is no second list, because each pattern of the first one holds for commands."""
     path = example_of(rule)
     for command in (f"echo x > {path}", f"tee {path}", f"cp a {path}", f"rm {path}", f"some-program --output={path}"):
         verdict = check_command(command)
@@ -48,8 +48,8 @@ def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes
 @pytest.mark.parametrize(
     "rule", [rule for rule in BUILT_IN if rule.level == "neither read nor written"], ids=lambda rule: rule.pattern
 )
-def test_every_secret_is_asked_about_when_a_command_reads_it(rule):
-    """The same for files that are not even read."""
+def test_every_secret_needs_a_question_before_a_command_reads_it(rule):
+    """The same holds for files that tools do not read."""
     path = example_of(rule)
     for command in (f"cat {path}", f"some-program {path}", f"wc -l < {path}", f"dd if={path}", f"curl -F f=@{path} u"):
         verdict = check_command(command)
@@ -109,7 +109,7 @@ def test_a_link_to_a_protected_file_is_followed(tmp_path):
     assert word_for(checks, "cat plain") is None
 
 
-def test_a_root_inside_a_protected_folder_is_no_alarm_by_itself(tmp_path):
+def test_a_root_inside_a_protected_folder_does_not_cause_questions(tmp_path):
     """Commands in a project under `.config/toolkit` are judged by their own names."""
     root = tmp_path / ".config" / "toolkit" / "project"
     root.mkdir(parents=True)
@@ -177,15 +177,15 @@ def test_a_lifted_pattern_holds_for_repositories_on_the_disk_too(bare):
         ("git -C d archive -o f HEAD", {("f", "write"), ("d/f", "write")}),
     ],
 )
-def test_which_files_a_command_uses(command, uses):
-    """By the rows of its program."""
+def test_the_files_that_a_command_uses_are_found(command, uses):
+    """The table has the options of its program."""
     (parsed_command,) = parse_script(command).commands
     assert {(use.word, use.access) for use in files_of(Args(parsed_command)) if use.word} >= uses
 
 
 @pytest.mark.parametrize("command", ["cat *", "grep foo *", "rm *.o", "cat *.json", "sed -i s/a/b/ *.yml", "cat src/*"])
-def test_a_glob_that_says_nothing_is_no_alarm(command):
-    """`*` and `*.json` may be anything, and work would stop if they asked."""
+def test_an_unspecific_glob_does_not_cause_a_question(command):
+    """`*` and `*.json` may match any file, and work would stop if they asked."""
     assert check_command(command) is None
 
 
@@ -209,15 +209,15 @@ def globs_for_a_name(draw):
 @given(globs_for_a_name())
 @settings(deadline=None)
 def test_a_glob_that_the_shell_would_expand_to_a_secret_asks(case):
-    """However the name is taken apart, as long as a letter of it is written."""
+    """The name may be split in any way, if one letter of it is written."""
     name, glob = case
     assert fnmatchcase(name, glob)
     assert check_command(f"cat {glob}") is not None
 
 
 @given(st.text("ab.", min_size=1, max_size=5), st.text("ab.*?", min_size=1, max_size=5))
-def test_a_glob_meets_a_name_if_and_only_if_it_matches_it(name, glob):
-    """Held against `fnmatch`, with leading dots as the shell has them."""
+def test_a_glob_overlaps_a_name_if_and_only_if_the_name_matches(name, glob):
+    """The reference is `fnmatch`, with leading dots as the shell has them."""
     expected = fnmatchcase(name, glob) and (not name.startswith(".") or glob.startswith("."))
     assert may_overlap(glob, name) is expected
     assert (re.fullmatch(regex_of(glob), name) is not None) is fnmatchcase(name, glob)
@@ -249,8 +249,8 @@ def test_only_a_text_with_a_star_or_question_mark_or_brackets_is_a_glob():
 
 
 @pytest.mark.parametrize("glob", ["/etc/sh*", "/e*/shadow", "~/.s*/id_*", ".git/*", ".vscode/*.json", ".*"])
-def test_a_glob_in_any_name_of_a_path_is_looked_at(glob):
-    """The first name, the last one, or one between."""
+def test_a_glob_may_stand_in_any_name_of_a_path(glob):
+    """It may be in the first name, the last one, or one between."""
     assert ProtectedFiles(BUILT_IN).find_possible_rule(glob, "write") is not None
 
 
@@ -274,7 +274,7 @@ def test_a_glob_in_any_name_of_a_path_is_looked_at(glob):
         ("d=a; cd $d", ("", "$d", "a")),
     ],
 )
-def test_the_folders_that_a_line_may_run_in(line, folders):
+def test_the_folders_that_a_line_may_run_in_are_found(line, folders):
     """Each one counts for every command."""
     script = parse_script(line)
     values = {assignment.name: assignment.value for assignment in script.assignments}
@@ -311,7 +311,7 @@ def test_braces_in_quotes_stand_for_no_names():
     assert check_command('git commit -m "$x"' + "{a,b}" * 20) is not None
 
 
-def test_code_that_joins_names_is_no_alarm():
+def test_code_that_joins_names_does_not_cause_a_question():
     """`/` and the names of folders stand in most programs."""
     assert check_command("""python3 -c "print('/'.join(['etc', '.github', '.config']))" """) is None
 

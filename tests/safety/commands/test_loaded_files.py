@@ -54,8 +54,8 @@ def test_a_download_that_code_loads_is_run(file, command):
         "git show --output s --format=x; . ./s",
     ],
 )
-def test_a_text_that_another_language_or_program_writes_is_run(line):
-    """Its commands are not those of a shell script, or are not shown."""
+def test_a_text_that_another_program_writes_counts_as_run(line):
+    """Its commands are not those of a shell script, or are not visible."""
     assert commands_concerned(line, "rm:*")
     assert check_command(line) is not None
 

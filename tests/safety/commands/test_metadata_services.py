@@ -42,7 +42,7 @@ def test_every_spelling_of_an_address_asks(host, line):
         "python3 <<< 'get(\"http://metadata.google.internal/\")'",
     ],
 )
-def test_other_ways_to_name_it_ask(line):
+def test_other_names_of_a_metadata_service_ask(line):
     assert check_command(line).word == "ask"
 
 

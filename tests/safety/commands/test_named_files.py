@@ -40,8 +40,8 @@ from toolkit.safety.commands.check import check_command
         "echo .env | zip a.zip -@",
     ],
 )
-def test_a_protected_file_is_asked_about(line):
-    """In a pattern, behind a place, in a list at the input, and in a script."""
+def test_a_command_that_names_a_protected_file_asks(line):
+    """The name may be in a pattern, after a place, in a list at the input, or in a script."""
     finding = check_command(line)
     assert finding is not None
     assert ".env" in finding.reason
@@ -66,8 +66,8 @@ def test_a_protected_file_is_asked_about(line):
         "sqlite3 a.db '.import data.csv t'",
     ],
 )
-def test_other_files_are_not(line):
-    """Nor is a list of commits, or what is left out."""
+def test_a_command_that_names_other_files_does_not_ask(line):
+    """A list of commits and an excluded file do not count."""
     assert check_command(line) is None
 
 
@@ -75,7 +75,7 @@ def test_other_files_are_not(line):
     "option", ["--filter rm", "--filter=rm", "-F rm", "--pdf-engine=rm", "--lua-filter rm", "-L rm"]
 )
 def test_pandoc_runs_the_program_that_an_option_names(option):
-    """Without a folder or a dot in its name, too."""
+    """The program need not have a folder or a dot in its name."""
     assert commands_concerned(f"pandoc {option} a.md", "rm:*")
     assert check_command(f"pandoc {option} a.md") is not None
 

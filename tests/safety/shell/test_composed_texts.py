@@ -78,8 +78,8 @@ def test_a_value_that_is_not_known_makes_the_text_unknown(line, value, command):
 
 
 @pytest.mark.parametrize("command", ['watch "echo $k"', 'trap "echo $k" EXIT', 'eval "echo $k"'])
-def test_a_redirection_in_a_value_may_be_of_any_file(command):
-    """It is not seen among those of the line."""
+def test_a_redirection_in_a_value_may_be_to_any_file(command):
+    """It is not among the redirections of the line."""
     assert find_redirected_paths(f"k='> x'; {command}", writes=True) == (None,)
 
 
@@ -94,8 +94,8 @@ def test_a_redirection_in_a_value_may_be_of_any_file(command):
         "bash -s '; rm x' <<< 'watch \"echo $1\"'",
     ],
 )
-def test_a_value_from_the_words_around_it_is_not_known(line):
-    """The words of `sh -c`, the files of `find`, a default."""
+def test_a_value_from_the_surrounding_words_is_not_known(line):
+    """It comes from the words of `sh -c`, the files of `find`, or a default."""
     assert commands_concerned(line, "dropdb:*")
     assert check_command(line) is not None
 

@@ -57,7 +57,7 @@ from toolkit.safety.shell.parser import CannotParse, parse_script
     ],
 )
 def test_a_value_that_would_run_is_refused(line):
-    """Where it enters a variable, so that no later call can use it either."""
+    """It is refused when it enters a variable, so no later call can use it."""
     with pytest.raises(CannotParse):
         parse_script(line)
 
@@ -108,8 +108,8 @@ def test_ordinary_numbers_and_texts_stay_readable(line):
         ("make | tee log", False),
     ],
 )
-def test_every_deny_holds_for_an_unknown_text(line, holds):
-    """It could be any command; a script by its name is judged by its name."""
+def test_every_deny_rule_holds_for_an_unknown_text(line, holds):
+    """It could be any command. A script is judged by its name."""
     assert commands_concerned(line, "git push:*") is holds
 
 
@@ -125,13 +125,13 @@ def test_a_quoted_builtin_still_sets_variables(declare, variable):
 
 @pytest.mark.parametrize("line", ["declare -n r=PS4; r='$(rm x)'; set -x", "typeset -xn r=a", r"\local -n r=a"])
 def test_a_second_name_for_a_variable_is_refused(line):
-    """What is set by the second name could be any variable."""
+    """Such a name could set any variable."""
     with pytest.raises(CannotParse):
         parse_script(line)
 
 
 def test_a_quoted_export_is_listed_with_its_value():
-    """As an unquoted one is, for the checks that look at variables."""
+    """The checks look at it like at an unquoted one."""
     assert ("LD_PRELOAD", "./x.so") in [
         (assignment.name, assignment.value) for assignment in parse_script(r"\export LD_PRELOAD=./x.so").assignments
     ]

@@ -53,8 +53,8 @@ def test_the_input_of_a_command_is_known_only_if_the_text_has_it(text, expected)
         ("printf a | x", "a", False),
     ],
 )
-def test_a_here_document_is_read_as_the_command_behind_it_reads_it(text, expected, is_exact):
-    """Without the shell's backslashes and tabs; a text that is expanded or shared is not known exactly."""
+def test_a_here_document_is_read_like_its_command_reads_it(text, expected, is_exact):
+    """The backslashes and tabs of the shell are removed. A text that is expanded or shared is not known exactly."""
     source = next(
         source
         for command in reversed(parse_script(text).commands)
@@ -72,6 +72,6 @@ def test_redirecting_another_descriptor_leaves_the_pipe_as_input(text):
 
 
 @pytest.mark.parametrize("text", ["{ echo a; echo b; } | x", "if y; then echo a; else echo b; fi | x"])
-def test_several_commands_before_a_pipe_print_more_than_the_last(text):
-    """So the text is not known."""
+def test_a_group_of_commands_before_a_pipe_has_no_known_output(text):
+    """It prints more than the last command."""
     assert find_known_input(parse_script(text).commands[-1]) is None

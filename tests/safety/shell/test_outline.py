@@ -90,7 +90,7 @@ def spans(line: str) -> list[list[str]]:
     ],
 )
 def test_words_and_commands_are_distinguished_as_bash_does(line, expected):
-    """By the rules for words and for reserved words alone."""
+    """Only the rules for words and for reserved words count."""
     assert spans(line) == sorted(expected)
 
 
@@ -120,7 +120,7 @@ def test_a_rare_or_broken_construct_is_refused(line):
 
 @given(st.text(alphabet="abz=+()[]{}<>|&;$`'\"\\#! \t\n01-~*?@:,.", max_size=40))
 def test_any_text_is_outlined_or_refused(text):
-    """Nothing else happens, with any text."""
+    """No text has another effect."""
     try:
         commands, _, _ = read_outline(text)
     except (CannotParse, RecursionError):

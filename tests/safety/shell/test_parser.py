@@ -145,7 +145,7 @@ def test_quoting_is_undone(arguments):
     ],
 )
 def test_every_command_is_found(text, names):
-    """In the order in which it is read."""
+    """The order is that of the text."""
     assert tops(text) == names
 
 
@@ -176,7 +176,7 @@ def test_words_behind_redirections_are_the_commands(text, expected):
     assert parse_script(text).commands[-1].words == expected
 
 
-def test_a_command_has_the_commands_and_functions_around_it():
+def test_a_command_has_its_surrounding_commands_and_functions():
     """The outermost comes first."""
     script = parse_script("sudo sh -c 'echo $(id)'; f() { ls; }")
     assert [(command.name, command.nesting) for command in script.commands] == [
@@ -235,9 +235,7 @@ def test_a_command_has_the_commands_that_feed_it(text, name, feeding):
         ("ls '$x'", False, False, False),
     ],
 )
-def test_a_script_says_whether_it_has_redirections_assignments_and_substitutions(
-    text, redirection, assignment, substitution
-):
+def test_a_script_has_flags_for_redirections_assignments_and_substitutions(text, redirection, assignment, substitution):
     """They may be anywhere in the text, and in the texts that it gives to shells."""
     script = parse_script(text)
     assert (script.has_redirection, script.has_assignment, script.has_substitution) == (

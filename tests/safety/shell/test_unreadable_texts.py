@@ -157,8 +157,8 @@ def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
     ],
     ids=lambda node: getattr(node, "type", None),
 )
-def test_a_tree_of_another_kind_is_refused(text, node):
-    """What is not known is never skipped."""
+def test_a_tree_of_an_unknown_kind_is_refused(text, node):
+    """It is never skipped."""
     with pytest.raises(CannotParse):
         StatementReader(text, lambda *_: None).visit(node, NodeContext())
 
@@ -173,7 +173,7 @@ def test_a_tree_of_another_kind_is_refused(text, node):
     ],
 )
 def test_a_here_document_that_does_not_end_is_refused(text, start, end):
-    """Where its last line is decides what runs."""
+    """The place of its last line decides which commands run."""
     places = [("heredoc_start", start), ("heredoc_end", end)]
     children = [odd(kind, start_byte=at[0], end_byte=at[1]) for kind, at in places if at]
     with pytest.raises(CannotParse, match="here-document"):
@@ -199,7 +199,7 @@ def test_the_error_says_why_a_text_cannot_be_parsed():
 
 @given(st.text(alphabet="ab $(){}[]<>|&;'\"`\\\n#=*?!~-/E", max_size=60))
 def test_any_text_is_read_or_refused(text):
-    """Nothing else is raised, and every command has a name."""
+    """No other error is raised, and every command has a name."""
     try:
         script = parse_script(text)
     except CannotParse:
@@ -242,7 +242,7 @@ def test_letters_from_everywhere_are_read(text):
 
 
 def test_words_keep_their_letters():
-    """What stands in their place for the grammar is not what is judged."""
+    """The grammar gets substitutes for them, and the judgement gets the letters."""
     (command,) = parse_script("echo 'größe' ≤5").commands
     assert command.plain == ("echo", "größe", "≤5")
 
@@ -262,7 +262,7 @@ def test_an_end_that_could_be_mistaken_is_not_read(text):
 
 
 def test_a_here_document_may_hold_any_text():
-    """Only its end has to be plain."""
+    """Only its last line has to be plain."""
     assert [command.name for command in parse_script("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
 
 

@@ -75,7 +75,7 @@ def test_an_escape_that_is_decoded_is_decoded_as_bash_does(around, escape):
 @example(r"\c\\")
 @settings(max_examples=150, deadline=None)
 def test_any_text_with_escapes_is_decoded_as_bash_does_or_not_at_all(text):
-    """However the escapes run into each other."""
+    """The escapes may run into each other."""
     reading = read_words(f"$'{text}'")
     assert reading is None or reading == expand_by_bash(f"$'{text}'")
 
@@ -122,8 +122,8 @@ def test_a_text_that_only_looks_like_escapes_breaks_no_check(line):
 @example("{a'{',/}")
 @example("{},a}")
 @settings(max_examples=300, deadline=None)
-def test_a_word_that_counts_as_known_is_what_bash_makes_of_it(word):
-    """No braces are missed, however they are nested and quoted."""
+def test_a_known_word_has_the_value_that_bash_gives_it(word):
+    """No braces are missed, in any nesting and quoting."""
     reading = read_words(word)
     assert reading is None or reading == expand_by_bash(word)
 
@@ -138,7 +138,7 @@ def test_a_word_that_counts_as_known_is_what_bash_makes_of_it(word):
 @example("{},a}{},c}")
 @example("{,}")
 @settings(max_examples=300, deadline=None)
-def test_braces_stand_for_the_words_that_bash_makes_of_them(word):
+def test_braces_expand_to_the_same_words_as_in_bash(word):
     """The checks look at each of them."""
     names = expand_braces(word)
     # Bash leaves out a word that becomes empty, and `printf` prints an empty line if there is none.
@@ -150,13 +150,13 @@ def test_braces_stand_for_the_words_that_bash_makes_of_them(word):
 )
 @needs_bash
 def test_a_range_is_counted_as_bash_does(braces):
-    """Of numbers and letters, with a step, and downwards."""
+    """It may have numbers or letters, a step, and a downward direction."""
     assert expand_braces(f"x{braces}") == expand_by_bash(f"x{braces}")
 
 
 @pytest.mark.parametrize("text", ["{a..z}{a..z}", "{a,b}" * 7, "{" * 60 + "," + "}" * 60, "{a..bc}" * 60])
 def test_braces_without_an_end_are_too_many(text):
-    """They neither take long nor recurse too deeply."""
+    """The expansion does not take long and does not recurse too deeply."""
     assert expand_braces(text) is None
 
 
@@ -199,7 +199,7 @@ def test_no_allow_rule_covers_a_word_with_braces(line):
 
 
 @pytest.mark.parametrize("word", ["HEAD@{1}..HEAD@{0}", "@{u}..HEAD", "{}", "{},bak", "{{x}}", "a{b}c,d", "{a", "a,b}"])
-def test_braces_that_bash_leaves_alone_stay_known(word):
-    """As in the names of revisions, and in the place that `find` fills in."""
+def test_braces_that_bash_does_not_expand_are_known(word):
+    """They are in the names of revisions, and stand for the file in `find`."""
     assert read_words(word) == [word]
     assert commands_allowed(f"git log {word}", ["git log:*"])

@@ -106,8 +106,8 @@ from toolkit.safety.shell.prefix_programs import PREFIXES
         "fd -Hxrm x",
     ],
 )
-def test_options_in_every_spelling_do_not_hide_a_command(line):
-    """In clusters, abbreviated, with a value that is joined or follows."""
+def test_options_in_any_spelling_do_not_hide_a_command(line):
+    """They may be in clusters, abbreviated, or have a value that is joined or follows."""
     assert ("rm", "x") in [command.words for command in parse_script(line).commands]
 
 
@@ -140,12 +140,12 @@ def test_a_line_with_an_unknown_command_or_a_change_of_parsing_is_refused(line):
     "line", ["npm install x y", "set -euo pipefail", "shopt -s globstar", "bash < y", "sh y", "xargs echo"]
 )
 def test_ordinary_lines_stay_readable(line):
-    """And run nothing that is not written in them."""
+    """They do not run commands that are not written in them."""
     assert len(parse_script(line).commands) <= 2
 
 
-def test_options_are_read_as_getopt_reads_them():
-    """A cluster ends with the first option that takes a value; an abbreviation has to be sure."""
+def test_options_are_read_as_getopt_does():
+    """A cluster ends with the first option that takes a value. An abbreviation has to be unambiguous."""
     options = options_of(PREFIXES["timeout"])
     assert read_option("-vs9", options) == ("value", 1, "9")
     assert read_option("-vs", options) == ("value", 2, None)
@@ -156,6 +156,6 @@ def test_options_are_read_as_getopt_reads_them():
 
 
 def test_values_of_an_option_are_found_in_clusters():
-    """Up to the first word that is no option."""
+    """The search ends at the first word that is not an option."""
     (command,) = parse_script("mapfile -tn 3 -Cfirst -tC second a -C third").commands[:1]
     assert list(values_of(command, "C", "dnOsuCc")) == ["first", "second"]

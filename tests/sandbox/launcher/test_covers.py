@@ -82,8 +82,8 @@ def test_a_folder_with_a_covered_name_that_replaces_another_is_noticed(covers, t
     assert covers.find_replaced_path() == str(tmp_path / "app" / ".env")
 
 
-def test_a_folder_that_is_created_again_is_watched_too(covers, tmp_path):
-    """What is put into it later takes the name as well."""
+def test_a_folder_that_is_created_again_is_watched(covers, tmp_path):
+    """A file that is put into it later takes the name as well."""
     (tmp_path / "app").rename(tmp_path / "old")
     (tmp_path / "app").mkdir()
     assert covers.find_replaced_path() is None
@@ -101,8 +101,7 @@ def test_the_watch_is_readable_as_soon_as_a_name_changes(tmp_path):
     assert covers.fileno() == -1
 
 
-def test_more_than_can_be_watched_has_to_be_asked_for(tmp_path):
-    """Then it is looked at now and then."""
+def test_too_many_folders_for_a_watch_are_checked_by_polling(tmp_path):
     covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)], max_folders=0)
     assert covers.fileno() == -1
 
@@ -139,15 +138,15 @@ def test_the_watch_says_why_the_system_cannot_notify(missing, mode, message):
     assert done.stdout.strip() == message, done.stderr
 
 
-def test_the_whole_disk_can_be_what_a_command_is_given():
-    """Its own name is none that can be taken."""
+def test_a_command_may_get_the_whole_disk():
+    """The root cannot be replaced."""
     covers = NameWatch(["/", "/nowhere"], ["/"])
     assert covers.find_replaced_path() is None
     covers.close()
 
 
-def test_more_events_than_the_system_keeps_are_no_loss(tmp_path):
-    """The names themselves are looked at then."""
+def test_an_overflow_of_the_event_queue_loses_no_replaced_name(tmp_path):
+    """The names themselves are checked then."""
     with open("/proc/sys/fs/inotify/max_queued_events") as file:
         most = int(file.read())
     if most > 100_000:
@@ -189,7 +188,7 @@ STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away"
 @settings(max_examples=limit_examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
 def test_another_file_under_a_covered_name_is_always_noticed(steps, way, tmp_path_factory):
-    """After any steps: if the name leads to another file in the end, that was noticed."""
+    """After any steps: if the name leads to another file in the end, the watch has reported it."""
     root = tmp_path_factory.mktemp("root")
     secret = root / "app" / ".env"
     secret.parent.mkdir()

@@ -104,7 +104,7 @@ def test_a_daemon_is_ended_and_counted():
 
 
 def test_orphans_that_end_are_not_zombies():
-    """They become ours, so we bury them."""
+    """The launcher adopts and reaps them."""
     script = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &); done; echo ready; read go"
     with subprocess.Popen(
         launcher_command(shell(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -120,7 +120,7 @@ def children(pid):
 
 
 def test_the_command_cannot_write_the_report():
-    """It has descriptor 3 if that was given, and no other."""
+    """It has descriptor 3 only if it was given."""
     report, done = outcome(shell("ls /proc/self/fd"))
     assert done.stdout.split() == ["0", "1", "2", "3"]  # the last one is the listing itself
     with tempfile.TemporaryFile() as third:
@@ -164,7 +164,7 @@ def test_the_death_of_the_starting_process_ends_everything():
 
 
 def test_an_orphan_does_not_start():
-    """It does nothing if its starter ended before it could ask for a signal."""
+    """Its starter ended before it could ask for a signal."""
     done = subprocess.run(
         launcher_command(shell("echo ran", starter_pid=1 << 30)), capture_output=True, text=True, check=False
     )
@@ -172,7 +172,7 @@ def test_an_orphan_does_not_start():
 
 
 def test_a_command_with_too_many_processes_is_ended():
-    """Where the system does not count processes, the launcher does."""
+    """The launcher counts processes on a system without cgroups."""
     script = "i=0; while [ $i -lt 60 ]; do sleep 75.71 & i=$((i+1)); done; echo all; wait"
     report, done = outcome(shell(script, max_processes=30, cgroup=None))
     assert report["stop_reason"] == "too_many_processes"
@@ -228,8 +228,8 @@ def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
     assert running("76.81") == []
 
 
-def test_limits_above_what_we_may_are_lowered():
-    """A hard limit is not raised, and one that this system does not know is passed over."""
+def test_limits_above_the_hard_limit_are_lowered():
+    """A hard limit is not raised, and an unknown limit is skipped."""
     report, done = outcome(shell("ulimit -n", limits={"NOFILE": 1 << 40, "UNKNOWN": 3, **Limits().resource_limits()}))
     assert report["exit_code"] == 0
     assert int(done.stdout) <= 4096
@@ -298,8 +298,8 @@ def test_options_go_through_a_file():
     assert argv[3:] == ["--", "true"]
 
 
-def test_more_than_a_command_line_holds_is_refused():
-    """With the reason; a kernel would only say that the list is too long."""
+def test_too_many_protected_files_for_a_command_line_are_refused():
+    """The message has the reason. The kernel would only say that the list is too long."""
     with pytest.raises(ToolError, match="more protected files than a sandbox can hide"):
         launcher_command({"argv": ["x" * 1000] * 1600})
 
@@ -331,8 +331,8 @@ print(process_tree.ProcessTree(child, {"argv": []}, signal_pipe=news, name_watch
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: elsewhere there is no table of processes")
-def test_a_process_that_the_table_missed_is_ended_and_counted():
-    """One that forks and ends while the table is read leaves no trace in it."""
+def test_a_process_that_the_process_table_missed_is_ended_and_counted():
+    """It forks and ends while the table is read."""
     done = subprocess.run([sys.executable, "-c", MISSED], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout == "{'exit_code': 0, 'processes_left': 1}\n", done.stderr
     assert running("73.41") == []

@@ -177,7 +177,7 @@ def test_an_answer_that_changes_beside_other_calls_is_found(plant):
     assert "alone it answers" in violation.message
 
 
-def test_the_message_names_the_call_whose_answer_it_is():
+def test_the_message_names_the_call_that_the_answer_belongs_to():
     (violation,) = find_faults(plant_module_variable())
     assert violation.arguments == {"user": ""}
     assert violation.message == (
@@ -360,7 +360,7 @@ def test_arguments_decide_which_calls_run_beside_others():
 
 
 def test_two_tools_that_share_a_variable_are_found():
-    """Each of them is safe beside itself."""
+    """Each of them alone is safe."""
     shelf, catalog = Shelf(), Catalog()
 
     @catalog.tool(read_only=True)

@@ -57,8 +57,11 @@ def _recurse():
         ("sync", _recurse),
     ],
 )
-def test_a_function_that_goes_on_is_ended(style, spin):
-    """In the dispatcher's own loop or in a thread, and with a blocked loop: it does not go on in the background."""
+def test_a_function_that_does_not_end_is_stopped(style, spin):
+    """
+    It may run in the loop of the dispatcher or in a thread, and may block the loop. It does not go on in the
+    background.
+    """
     ended = threading.Event()
 
     def turn(on: bool) -> None:
@@ -87,7 +90,7 @@ def test_a_function_that_goes_on_is_ended(style, spin):
 
 
 def test_a_function_that_cannot_be_ended_is_reported():
-    """One that swallows every exception goes on until it likes to stop, and the finding says so."""
+    """It swallows every exception and ends when it wants, and the finding says so."""
     enough, ended = threading.Event(), threading.Event()
 
     @tool(read_only=True, catalog=None)
@@ -107,7 +110,7 @@ def test_a_function_that_cannot_be_ended_is_reported():
     assert ended.wait(10)
 
 
-def test_a_check_does_not_wait_for_a_tool_that_waits_for_ever():
+def test_a_check_does_not_wait_for_a_tool_that_never_ends():
     """Such a tool uses no processor time."""
     never = threading.Event()
 

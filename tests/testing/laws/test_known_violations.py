@@ -38,8 +38,8 @@ def test_a_known_violation_is_not_wrong():
     "known_violations",
     [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
 )
-def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations):
-    """Another law, no words, no text, no table."""
+def test_a_reason_for_another_law_and_an_empty_reason_excuse_nothing(known_violations):
+    """The table of reasons may also be missing, or not a table."""
     (violation,) = broken_laws(catalog_with_known(known_violations), examples=3)
     assert (violation.rule, violation.explanation) == ("declared-failures", "")
 

@@ -46,7 +46,7 @@ def findings(tmp_path_factory):
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "rule"), broken.LAWS, ids=["-".join(names) for names in broken.LAWS])
 def test_a_broken_law_is_caught_and_named(findings, name, rule):
-    """With the tool, the place, and what would be right."""
+    """The violation has the tool, the place and the remedy."""
     violations = [violation for violation in findings if (violation.tool, violation.rule) == (name, rule)]
     assert [violation.place for violation in violations][:1] == [broken.LAWS[name, rule]]
     assert all(violation.message and violation.remedy for violation in violations)
@@ -89,7 +89,7 @@ def test_findings_are_raised_together():
     assert "    arguments: {'guests': 0}" in rest
 
 
-def test_a_law_that_is_not_named_draws_nothing():
+def test_a_law_that_is_not_named_draws_no_arguments():
     drawn = []
 
     @tool(catalog=None, validate=drawn.append)
@@ -115,7 +115,7 @@ def ask_library(word: str) -> str:
 
 
 def test_an_exception_that_is_declared_is_not_a_bug():
-    """By the rules of a dispatcher; what the rules do not name still counts."""
+    """The rules are those of a dispatcher. An exception that they do not name still counts."""
     tool = Tool.described(ask_library, read_only=True)
     with pytest.raises(
         LawsBroken, match="it raised LibraryError: no .*\n.*\n.*\n.*classify=\\{LibraryError: ToolError"
@@ -126,8 +126,8 @@ def test_an_exception_that_is_declared_is_not_a_bug():
         check_tool(tool, examples=2, classify={KeyError: ToolError}, on_note=str)
 
 
-def test_long_arguments_are_cut_where_they_are_shown():
-    """The violation itself has the whole of them."""
+def test_long_arguments_are_cut_in_the_message():
+    """The violation itself has all of them."""
     violation = Violation(tool="t", rule="output", message="m", remedy="r", arguments={"text": "x" * 5_000})
     assert "... (5,012 characters)" in str(violation)
     assert len(str(violation)) < 1_200
@@ -196,7 +196,7 @@ def test_a_good_tool_breaks_no_law(tmp_path):
     check_tool(shout, folder=tmp_path, examples=10)
 
 
-def test_a_tool_can_be_run_or_left_alone():
+def test_running_a_tool_can_be_forced_or_prevented():
     """The option of the caller counts, not the facts of the tool."""
     ran = []
 
@@ -214,8 +214,8 @@ def test_a_tool_can_be_run_or_left_alone():
     assert ran == []
 
 
-def test_resources_are_given():
-    """What an `Inject` parameter wants; without it the tool cannot be run, and that is told."""
+def test_resources_can_be_given_to_a_check():
+    """They fill `Inject` parameters. Without them the tool cannot run, and the error says so."""
 
     class Store:
         def count(self) -> int:
@@ -231,8 +231,8 @@ def test_resources_are_given():
         check_tool(stock, examples=5)
 
 
-def test_a_fault_that_comes_and_goes_is_reported():
-    """What fails only sometimes cannot be made smaller, but it was seen."""
+def test_an_intermittent_fault_is_reported():
+    """It cannot be made smaller."""
     turns = itertools.count()
 
     @tool(read_only=True, catalog=None)
@@ -323,8 +323,8 @@ def test_a_lint_names_file_and_line_too():
 
 
 @pytest.mark.long
-def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
-    """`date.max`-like edges are drawn: a tool that takes the next day is caught."""
+def test_an_edge_value_breaks_a_tool_that_does_not_handle_it():
+    """A tool that takes the next day fails for `date.max`."""
 
     @tool(read_only=True, catalog=None)
     def next_day(day: Annotated[date, "Which day."]) -> date:
@@ -349,7 +349,7 @@ def test_a_parameter_without_a_description_is_reported():
 
 
 def test_files_written_twice_are_compared(tmp_path):
-    """Without a state of its own, an idempotent tool is held against the files."""
+    """An idempotent tool without a state of its own is checked by its files."""
 
     @tool(idempotent=True, catalog=None)
     def append() -> None:
@@ -362,7 +362,7 @@ def test_files_written_twice_are_compared(tmp_path):
 
 
 def test_streams_are_watched():
-    """One that ends is fine; one that does not is ended when its time is over."""
+    """A stream that does not end is closed when its time is over."""
 
     @tool(read_only=True, catalog=None)
     async def ticks(forever: Annotated[bool, "Whether it goes on."]) -> AsyncIterator[int]:
@@ -422,7 +422,7 @@ def test_a_tool_that_cancels_itself_is_reported():
 
 
 def test_many_tools_with_one_description_are_named_once_each():
-    """Each is held beside the first of them, and not beside all others."""
+    """Each is compared with the first of them, and not with all others."""
     catalog = Catalog()
     for number in range(5):
         catalog.tool(lambda: None, name=f"ring_{number}", description="Ring the bell of the door.")

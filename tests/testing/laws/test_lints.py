@@ -28,7 +28,7 @@ def findings():
 
 @pytest.mark.parametrize(("name", "rule"), broken.LINTS, ids=["-".join(names) for names in broken.LINTS])
 def test_a_fault_is_found_and_a_rewrite_suggested(findings, name, rule):
-    """With the tool, the place, and what to write instead."""
+    """The finding has the tool, the place and the new text."""
     (finding,) = [candidate for candidate in findings if (candidate.tool, candidate.rule) == (name, rule)]
     place, rewrite = broken.LINTS[name, rule]
     assert finding.place.startswith(place)
@@ -40,7 +40,7 @@ def test_every_finding_is_intended(findings):
 
 
 def test_a_good_tool_gets_no_advice():
-    """Nothing to be said of a tool that says what it is for."""
+    """Its description says what the tool is for."""
 
     @tool(read_only=True, catalog=None, defer=True, search_hint="weather forecast rain sun temperature")
     def forecast(city: Annotated[str, "Where."], days: Annotated[int, "How many."] = 1) -> str:
@@ -85,7 +85,7 @@ def test_names_that_only_contain_the_letters_do_one_thing():
     [("read_and_write_file", "`read_file` and `write_file`"), ("find_user_and_send_mail", "`find_user` and `send_mail`"), ("readAndWrite", "`read` and `write`")],
 )  # fmt: skip
 def test_a_tool_that_does_two_things_is_split(name, split):
-    """What stands at the end belongs to both, if the first is only a verb."""
+    """The words at the end belong to both parts if the first part is only a verb."""
 
     def both() -> None:
         """Do one thing, then another."""
@@ -172,8 +172,8 @@ def imports(path: Annotated[str, "Which."]) -> None:
         "builtin",
     ],
 )  # fmt: skip
-def test_the_code_is_read_as_far_as_it_can_be_seen(described, effects):
-    """Calls are recognised by any name they were imported under; an unknown call is not accused."""
+def test_effects_are_found_in_the_code_of_a_tool(described, effects):
+    """Calls are recognised by any name of their import. An unknown call causes no finding."""
     reported = [
         finding.message.partition(",")[0] for finding in lint([described]) if finding.rule == "facts-against-code"
     ]
@@ -186,7 +186,7 @@ def test_the_remedy_for_a_long_hint_only_drops_the_full_stop():
 
 
 def test_lists_in_lists_are_made_flat():
-    """What has no name cannot be a parameter of its own."""
+    """An unnamed value cannot become a parameter."""
 
     @tool(catalog=None)
     def add(cube: Annotated[list[list[list[int]]], "Numbers."]) -> None:

@@ -56,7 +56,7 @@ def test_a_call_that_begins_late_is_made_again(count, late, calls, is_overdue):
 
 
 def test_a_function_does_not_begin_when_its_time_is_over(count):
-    """Otherwise it would go on in the background, where nothing ends it."""
+    """It would go on in the background, where it could not be stopped."""
     function, numbers = count
     watch = _FunctionWatch()
     with pytest.raises(_Overdue):

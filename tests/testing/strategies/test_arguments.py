@@ -151,7 +151,7 @@ SMALLEST = {
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("schema", "smallest"), SMALLEST.values(), ids=SMALLEST)
 def test_the_smallest_example_is_the_smallest_call(schema, smallest):
-    """Only what is required, and the smallest values; it fits as all others do."""
+    """It has only the required values, and each is the smallest."""
     judge = Draft202012Validator(schema)
 
     strategy = arguments(schema)
@@ -184,8 +184,8 @@ def test_the_smallest_example_is_the_smallest_call(schema, smallest):
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("#") else "",
 )  # fmt: skip
-def test_a_schema_that_nothing_fits_is_refused_by_its_keyword(schema, keyword, place):
-    """The error names what is in the way, and where it stands."""
+def test_an_impossible_schema_is_refused_with_its_keyword(schema, keyword, place):
+    """The error has the keyword and its place."""
     with pytest.raises(Unsupported, match="no value fits its schema") as caught:
         arguments(schema)
     assert (caught.value.keyword, caught.value.place) == (keyword, place)
@@ -214,8 +214,8 @@ AB = {"type": "string", "pattern": "^[ab]$"}
     ],
     ids=["not", "two patterns", "few values", "beyond jsonschema", "one value", "too few that differ"],
 )
-def test_a_schema_that_refuses_what_is_drawn_is_named_while_drawing(schema, keyword):
-    """Where only drawing can tell, `Unsupported` still names the keyword, and no health check comes before it."""
+def test_a_schema_that_refuses_every_drawn_value_is_named(schema, keyword):
+    """Some schemas fail only while drawing. `Unsupported` names the keyword, and no health check comes before it."""
 
     @settings(max_examples=100, database=None, deadline=None, phases=[Phase.generate, Phase.shrink])
     @given(arguments(schema))
@@ -238,8 +238,8 @@ def test_items_differ_as_json_does():
 
 
 @pytest.mark.long
-def test_items_differ_without_a_known_number():
-    """As many as have to are found, and the smallest."""
+def test_different_items_are_drawn_without_a_known_number_of_values():
+    """As many as necessary are found, and the smallest ones."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
     assert {"".join(sorted(value["x"])) for value in draw_values(strategy, Effort(examples=30, seed=1))} == {"ab"}
     assert sorted(least(strategy)["x"]) == ["a", "b"]
@@ -259,8 +259,8 @@ def test_a_tree_grows_and_ends():
     assert deep["tree"]["below"][0]["next"]["value"] == 0
 
 
-def test_a_long_way_to_the_first_leaf_is_gone():
-    """References are followed as far as the smallest value needs."""
+def test_a_chain_of_references_is_followed_to_its_end():
+    """The smallest value has twelve levels."""
     names = [f"N{number}" for number in range(12)]
     links = {
         name: {
@@ -278,7 +278,7 @@ def test_a_long_way_to_the_first_leaf_is_gone():
     assert value is None
 
 
-def test_references_are_read_where_they_stand():
+def test_references_are_resolved_at_their_own_place():
     """An `$id` inside gives them another base, and an `$anchor` a name."""
     schema = of(
         {"$ref": "other#/$defs/Kind"},
@@ -290,7 +290,7 @@ def test_references_are_read_where_they_stand():
 
 
 def test_long_texts_and_arrays_are_drawn():
-    """What has to be long is long, and does not make an example too large to draw."""
+    """They do not make an example too large to draw."""
     schema = {
         "type": "object",
         "properties": {
@@ -351,7 +351,7 @@ def test_different_items_stay_different_in_lists_of_any_length():
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data(), least=st.integers(0, 12))
 def test_texts_match_their_pattern(pattern, data, least):
-    """As `re.search` finds it, and of the length that was asked for where the pattern leaves room."""
+    """They match as with `re.search`, and have the requested length if the pattern allows it."""
     schema = of({"type": "string", "pattern": pattern})
     drawn = data.draw(arguments(schema))["x"]
     assert re.search(pattern, drawn)
@@ -394,8 +394,8 @@ def test_every_form_is_one_that_its_codec_reads(name, kind, data):
     "name", [name for name in FORMAT_STRATEGIES if name in Draft202012Validator.FORMAT_CHECKER.checkers]
 )
 @given(data=st.data())
-def test_every_form_is_one_that_jsonschema_knows(name, data):
-    """Where jsonschema has a check of its own, it agrees."""
+def test_every_drawn_text_has_its_format(name, data):
+    """jsonschema checks the formats that it knows."""
     Draft202012Validator.FORMAT_CHECKER.check(data.draw(texts_of_format(name)), name)
 
 
@@ -417,7 +417,7 @@ def test_a_function_is_drawn_for_as_its_tool_is():
 
 
 def test_values_are_decoded():
-    """What the function receives: records, dates, defaults."""
+    """They are the values that the function receives, such as records, dates and defaults."""
     assert least(values(shop)) == {
         "order": Order("0", 1),
         "when": dt.date(2000, 1, 1),
@@ -426,8 +426,8 @@ def test_values_are_decoded():
     }
 
 
-def test_limits_that_no_schema_can_say_are_kept():
-    """A date within bounds is decoded, so it has to be within them."""
+def test_limits_that_a_schema_cannot_express_are_kept():
+    """A decoded date is within its bounds."""
 
     def book(day: Annotated[dt.date, at.Ge(dt.date(2020, 1, 1))]) -> None:
         """Book a day."""
@@ -439,8 +439,8 @@ def test_limits_that_no_schema_can_say_are_kept():
     draw()
 
 
-def test_the_author_has_the_last_word():
-    """What `validate` refuses is not drawn; if that is everything, it is named."""
+def test_arguments_that_validate_refuses_are_not_drawn():
+    """If it refuses all of them, the error names it."""
 
     @tool(catalog=None, validate=lambda call_arguments: "odd" if call_arguments["n"] % 2 else None)
     def even(n: int) -> None:
@@ -491,7 +491,7 @@ def test_a_union_with_too_many_ways_through_is_refused():
 
 
 def test_a_schema_that_is_too_deep_is_refused():
-    """Before Python's own stack is exhausted."""
+    """The stack of Python is not exhausted."""
     schema: Any = {"type": "null"}
     for _ in range(150):
         schema = {"type": "array", "items": schema, "minItems": 1}

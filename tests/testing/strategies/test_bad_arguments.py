@@ -73,7 +73,7 @@ def test_every_kind_of_mistake_is_made(description, path, here):
 )
 @pytest.mark.long
 def test_hostile_arguments_are_drawn(description):
-    """Where a schema refuses them, they stand."""
+    """The schema refuses them."""
     smallest = least(mistaken_arguments(book), lambda mistake: mistake.description == description)
     with pytest.raises(BadArgs):
         Tool.of(book).check(smallest.arguments)
@@ -84,8 +84,8 @@ def test_the_smallest_bad_call_is_a_near_miss():
     assert least(bad_arguments(book)) == {"row": "0"}
 
 
-def test_a_tool_that_takes_any_object_takes_nothing_else():
-    """For a tool there is always something bad: what is no object."""
+def test_a_tool_for_any_object_refuses_other_values():
+    """So bad arguments exist for every tool."""
 
     @settings(max_examples=limit_examples(30))
     @given(bad_arguments(everything))
@@ -103,8 +103,8 @@ def test_a_schema_that_accepts_everything_is_refused():
         least(bad_arguments({}))
 
 
-def test_a_schema_that_accepts_nothing_is_drawn_against():
-    """Where nothing is good, everything else still is bad."""
+def test_bad_arguments_exist_for_a_schema_that_accepts_nothing():
+    """Every value is bad."""
     assert least(bad_arguments({"type": "object", "not": {}})) == []
 
 
@@ -129,8 +129,8 @@ def test_bad_arguments_are_drawn_for_a_schema_with_hardly_any_good_ones(schema):
     check_refusal()
 
 
-def test_no_change_touches_what_it_was_made_from():
-    """Good arguments stay good after every change of a copy."""
+def test_a_change_of_a_copy_does_not_change_the_original():
+    """Good arguments stay good."""
     value = {"a": [1, {"b": "x"}], "c": {"d": None, "e": True}}
     before = repr(value)
     limits = BoundaryValues.of({"minimum": 3, "items": {"maxLength": 2, "minItems": True, "maximum": "no"}})
@@ -143,8 +143,7 @@ def test_no_change_touches_what_it_was_made_from():
     assert repr(value) == before
 
 
-def test_calls_are_of_the_tools_of_a_catalog():
-    """Each with arguments that fit its tool."""
+def test_drawn_calls_fit_the_tools_of_the_catalog():
     catalog = Catalog(book, everything)
     names = set()
 
@@ -172,7 +171,7 @@ def test_the_calls_of_a_batch_have_numbered_ids():
 
 
 def test_an_empty_catalog_has_no_calls():
-    """It is told where the strategy is made, not while drawing."""
+    """The error comes at construction, and not while drawing."""
     with pytest.raises(ValueError, match="no tools in the catalog"):
         calls(Catalog())
     with pytest.raises(ValueError, match="max_calls has to be at least 1"):

@@ -97,7 +97,7 @@ INTEGER = {"type": "integer"}
     ],
 )
 def test_stand_ins_go_three_ways(hint, value, form, schema, validation):
-    """What stands for another type behaves as that type, alone and in brackets."""
+    """An alias behaves like its type, alone and in brackets."""
     if hint in (Final[int], Final):  # only a whole annotation can be final
         assert schema_of(hint) == schema
         there_and_back(hint, value, form, validation)
@@ -123,8 +123,8 @@ class DefinedBelow:
     x: int
 
 
-def test_an_alias_may_name_what_is_defined_later(validation):
-    """A text in an alias is read where the alias was written, when it is needed."""
+def test_an_alias_may_use_a_name_that_is_defined_later(validation):
+    """The name is looked up in the module of the alias at the first use."""
     there_and_back(list[Later], [DefinedBelow(1)], [{"x": 1}], validation)
 
 
@@ -145,7 +145,7 @@ def test_recursive_generic_aliases_go_three_ways(validation):
 
 
 def test_an_alias_that_is_used_once_leaves_no_definition():
-    """Only what contains itself needs a name."""
+    """Only a recursive one needs a name."""
     assert "$defs" not in tool_for(Table[Pair[int]]).schema
 
 
@@ -248,8 +248,8 @@ def test_a_type_that_grows_without_end_is_refused():
         tool_for(Growing[int])
 
 
-def test_arguments_that_cannot_be_hashed_are_no_trouble(validation):
-    """The metadata of an argument may be anything at all."""
+def test_arguments_that_cannot_be_hashed_are_accepted(validation):
+    """The metadata of an argument may be any object."""
     there_and_back(Box[Annotated[int, ["unhashable"]]], Box(1), {"item": 1}, validation)
     there_and_back(Pair[Annotated[int, {"un": "hashable"}]], (1, 2), [1, 2], validation)
 

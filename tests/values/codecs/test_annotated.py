@@ -74,7 +74,7 @@ DAY = date(2024, 5, 1)
     ],
 )
 def test_limits_go_three_ways(hint, good, bad, schema, validation):
-    """What a package states about a value is in the schema where that can say it, and holds in any case."""
+    """A limit of a package is in the schema if the schema can express it, and holds in any case."""
     form = written(hint, good)
     three_ways(hint, good, form, schema_of(hint) if schema is None else schema, validation)
     assert problem(hint, bad, validation).startswith("value")
@@ -239,7 +239,7 @@ def describe_parameter(hint, default=...):
     ],
 )
 def test_an_annotation_wins_over_the_docstring(hint, text):
-    """What stands at the type is said; an empty description falls back."""
+    """An empty description does not count."""
     assert describe_parameter(hint)["description"] == text
 
 
@@ -290,8 +290,7 @@ def test_a_factory_makes_a_new_default_each_time(validation):
     assert tool.check({}, validation=validation) == {"value": []}
 
 
-def test_examples_are_shown():
-    """What a model learns best from."""
+def test_examples_are_in_the_schema():
     assert schema_of(Annotated[str, Field(examples=["a"])])["examples"] == ["a"]
     assert schema_of(Annotated[str, msgspec.Meta(examples=["a"])])["examples"] == ["a"]
 

@@ -143,7 +143,7 @@ def test_a_metaclass_that_counts_is_called():
 
 
 def test_a_constructor_in_code_without_a_file_is_called():
-    """As with `python -c`: such code has the same file name as what `dataclass` writes."""
+    """Code from `python -c` has the same file name as the code of `dataclass`."""
     source = """
 @dataclass
 class Transfer:

@@ -11,8 +11,8 @@ from toolkit.values.codecs.base import type_name
 from toolkit.values.codecs.refusals import Refusal
 
 
-def test_a_codec_is_a_value():
-    """It cannot be changed, and two are the same only if they are one."""
+def test_a_codec_is_immutable():
+    """Two codecs are equal only if they are the same object."""
     codec = Codec(schema={"type": "string"}, decode=str, encode=str)
     with pytest.raises(AttributeError):
         codec.schema = {}
@@ -34,7 +34,7 @@ def test_a_codec_has_the_json_types_of_its_schema(schema, kinds):
 
 
 def test_a_refusal_reads_as_a_sentence():
-    """All its problems, each with its place."""
+    """It has all problems, each with its place."""
     assert str(Refusal(Problem("too small", ("a", 0)), Problem("too big"))) == "a[0]: too small; too big"
     assert str(Refusal.mismatch("a date", "x")) == 'expected a date, got "x"'
 
@@ -43,5 +43,5 @@ def test_a_refusal_reads_as_a_sentence():
     ("hint", "name"),
     [(int, "int"), (list[int], "list[int]"), (Optional[int], "Optional[int]"), (abc.Callable, "Callable")],
 )
-def test_a_hint_is_named_as_its_author_wrote_it(hint, name):
+def test_a_hint_has_the_name_of_its_source(hint, name):
     assert type_name(hint) == name

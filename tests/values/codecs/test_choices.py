@@ -217,7 +217,7 @@ def test_a_long_list_of_choices_is_cut_short():
     ],
 )
 def test_other_values_do_not_encode(hint, value):
-    """Only the constants themselves have a JSON form here."""
+    """Only the constants themselves have a JSON form."""
     with pytest.raises((TypeError, ValueError)):
         written(hint, value)
 

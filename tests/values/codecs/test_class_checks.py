@@ -86,8 +86,8 @@ class WithField:
 
 
 @pytest.mark.parametrize("record", [Lowered, Decorated, WithField])
-def test_checks_that_only_pydantic_runs_make_it_a_type_of_pydantic(record, validation):
-    """A plain class with pydantic's settings, decorators or fields is checked by pydantic and not by its constructor."""
+def test_a_plain_class_with_checks_of_pydantic_is_decoded_by_pydantic(record, validation):
+    """It has the settings, decorators or fields of pydantic, and its constructor would not run them."""
     tool = tool_for(list[record])
     decoded = tool.check({"value": [{"x": "abc"}]}, validation=validation)
     assert tool.encode(decoded) == {"value": [{"x": "abc"}]}
@@ -145,7 +145,7 @@ def test_a_default_in_a_named_tuple_cannot_be_a_field():
         tool_for(Pair)
 
 
-def test_a_default_is_checked_if_the_field_says_so():
+def test_a_default_is_checked_if_the_field_has_validate_default():
     """`validate_default=True` refuses a default that a validator refuses, and keeps what the validator returns."""
 
     def with_default(**options):

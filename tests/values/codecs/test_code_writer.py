@@ -13,8 +13,7 @@ def compile_hint(hint: Any) -> Any:
     return compile_codec(create_hint_reader().codec(hint), "it")
 
 
-def test_unsure_says_so():
-    """The other answer can be told from any value."""
+def test_unsure_has_a_readable_repr():
     assert repr(UNSURE) == "UNSURE"
 
 

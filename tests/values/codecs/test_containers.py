@@ -103,8 +103,7 @@ def test_containers_go_three_ways(hint, value, form, schema, validation):
         (set[str], "abc", "expected an array"),
     ],
 )
-def test_wrong_items_are_refused_where_they_are(hint, form, words, validation):
-    """The path of a problem leads to the item."""
+def test_wrong_items_are_refused_with_their_path(hint, form, words, validation):
     assert words in problem(hint, form, validation)
 
 
@@ -144,15 +143,15 @@ def test_equal_sets_are_written_in_the_same_order():
 
 
 @pytest.mark.parametrize("hint", [set[list[int]], set[dict[str, int]], frozenset[set[int]], set[collections.Counter]])
-def test_a_set_of_what_cannot_be_hashed_is_refused(hint):
-    """No call could ever succeed, so the author is told at once."""
+def test_a_set_of_unhashable_items_is_refused(hint):
+    """No call could ever succeed."""
     with pytest.raises(DefinitionError, match="cannot be hashed; use a list"):
         tool_for(hint)
 
 
 @pytest.mark.parametrize("hint", [tuple[int, *tuple[str, ...]], tuple[int, typing_extensions.Unpack[tuple[str, ...]]]])
 def test_a_tuple_of_changing_length_in_a_tuple_is_refused(hint):
-    """What JSON Schema could say only clumsily is refused with what to write instead."""
+    """JSON Schema could express it only clumsily. The error has the remedy."""
     with pytest.raises(DefinitionError, match=r"use tuple\[T, \.\.\.\] or a dataclass"):
         tool_for(hint)
 

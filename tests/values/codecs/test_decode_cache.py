@@ -15,8 +15,8 @@ def test_a_container_is_decoded_once_in_a_block():
     assert [decode(value), decode(value)] == [3, 4]
 
 
-def test_a_failure_is_remembered_too():
-    """What could not be decoded is refused again, without trying."""
+def test_a_failure_is_cached():
+    """A value that could not be decoded is refused again without another try."""
     calls = []
 
     def decode(value):
@@ -33,8 +33,8 @@ def test_a_failure_is_remembered_too():
     assert len(calls) == 1
 
 
-def test_scalars_are_not_remembered():
-    """Only containers are worth it; a scalar's identity may be shared by chance."""
+def test_scalars_are_not_cached():
+    """Only containers are worth it, and equal scalars may share their identity."""
     calls = []
     decode = memoize_decode(calls.append)
     with use_decode_cache():

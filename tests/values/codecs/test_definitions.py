@@ -79,7 +79,7 @@ def test_an_unused_definition_is_left_out():
 
 
 def test_a_description_beside_a_reference_is_kept():
-    """What is said of a field is said at the field, what is said of a type at the type."""
+    """The description of a field stands at the field, and that of a type at the type."""
     schema = tool_for(Company).schema
     company = schema["properties"]["value"]["properties"]
     assert company["first"] == {"$ref": "#/$defs/Node", "description": "The first of a chain."}
@@ -95,8 +95,8 @@ def test_a_description_beside_a_reference_is_kept():
         (Address, "From the docstring."),
     ],
 )
-def test_a_parameter_is_described_beside_its_type(hint, description):
-    """A docstring's text stands beside a reference, too."""
+def test_the_description_of_a_parameter_stands_beside_a_reference(hint, description):
+    """It comes from the docstring."""
 
     def probe(value):
         """

@@ -123,7 +123,7 @@ def test_a_record_inside_itself_is_encoded_to_a_limit():
 
 
 def test_another_encode_function_replaces_the_code():
-    """Otherwise a codec that encodes in its own way would be passed over."""
+    """Otherwise its own encoding would be ignored."""
     codec = replace(create_hint_reader(for_output=True).codec(str), encode=lambda value: value.upper())
     assert compile_encode(codec, "it")("a", 0) == "A"
 

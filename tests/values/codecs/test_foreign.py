@@ -196,7 +196,7 @@ def test_pydantic_schemas_are_kept_short():
 
 
 def test_pydantic_descriptions_are_kept():
-    """The model's docstring and its fields' descriptions are what a model reads."""
+    """The model reads the docstring of the class and the descriptions of its fields."""
     schema = schema_of(Order)
     assert schema["description"] == "What was bought."
     assert schema["properties"]["note"]["description"] == "For the driver."
@@ -248,7 +248,7 @@ def test_other_objects_do_not_encode(hint, value):
     ],
 )
 def test_foreign_types_are_distinguished_in_unions(hint, value, form, validation):
-    """Their schemas decide which member a value was meant for."""
+    """Their schemas decide which member a value belongs to."""
     there_and_back(hint, value, form, validation)
     there_and_back(list[hint | None], [None, value], [None, form], validation)
 

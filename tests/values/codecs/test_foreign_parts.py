@@ -121,7 +121,7 @@ def bind(tool: Tool, sent: dict[str, Any]) -> Any:
 )
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 def test_fields_have_their_names_in_json(kind, sent, decoded, encoded, validation):
-    """They are decoded and encoded as the library does it, all together or one by one."""
+    """They are decoded and encoded as by the library, together or one by one."""
     tool = make(kind)
     assert tool.check(sent, validation=validation) == decoded
     assert tool.encode(decoded) == encoded
@@ -130,7 +130,7 @@ def test_fields_have_their_names_in_json(kind, sent, decoded, encoded, validatio
 
 
 def test_the_function_gets_the_record_that_was_validated():
-    """What its validators have left outside the fields is there, and they ran once."""
+    """Values that its validators store outside the fields are there, and the validators ran once."""
     assert bind(make(Model), {"theAmount": 5}).seen == ["validated"]
 
 

@@ -99,7 +99,7 @@ class Grow(Generic[T]):
 
 @pytest.mark.parametrize("cls", [Node, Tree])
 def test_a_bare_generic_recursive_record_contains_itself(cls):
-    """One definition is enough, whether the field says `Node` or `Tree[T]`."""
+    """One definition is enough for `Node` and for `Tree[T]`."""
     name = cls.__name__
     assert schema_of(cls) == {
         "$ref": f"#/$defs/{name}",
@@ -152,13 +152,13 @@ def test_generic_records_are_decoded_and_encoded(hint, value, form, validation):
     ids=str,
 )
 def test_bounds_and_constraints_and_defaults_of_type_variables_count(hint, form, place, validation):
-    """They count where no types stand in brackets."""
+    """They count if no types stand in brackets."""
     assert problem(hint, form, validation).startswith(place)
 
 
 @pytest.mark.parametrize("hint", [Grow, Grow[int]])
 def test_a_record_that_grows_in_itself_is_refused_with_the_remedy(hint):
-    """Each level would be another type, so there is no end; the place is named once."""
+    """Each level would be another type without an end. The place is named once."""
     with pytest.raises(DefinitionError, match="give it the same ones") as caught:
         tool_for(hint)
     assert str(caught.value).count("Grow.inner") == 1

@@ -117,8 +117,7 @@ def test_keys_of_many_types_go_three_ways(key, value, form, names, validation):
         (Counter[str], {"a": 1.5}, "value.a: expected an integer"),
     ],
 )
-def test_wrong_entries_are_refused_where_they_are(hint, form, words, validation):
-    """The path of a problem leads to the key."""
+def test_wrong_entries_are_refused_with_their_path(hint, form, words, validation):
     assert words in problem(hint, form, validation)
 
 
@@ -157,7 +156,7 @@ def test_keys_that_collapse_are_refused(hint, form, validation):
 
 @pytest.mark.parametrize("key", [tuple[int, int], list[str], int | str, str | None, Literal["1", 1], None])
 def test_a_key_that_is_not_text_is_refused(key):
-    """What an object's keys cannot say is refused with what to write instead."""
+    """JSON objects cannot have such keys, and the error has the remedy."""
     with pytest.raises(DefinitionError, match="keys of a JSON object are text; use str"):
         tool_for(dict[key, int])
 
@@ -172,15 +171,15 @@ class Point:
     x: int
 
 
-def test_a_missing_key_gets_what_the_annotation_says(validation):
-    """A `defaultdict` has the factory that its values' type names."""
+def test_a_missing_key_gets_a_default_of_the_annotated_type(validation):
+    """A `defaultdict` has the factory of the type of its values."""
     assert read(defaultdict[str, list[int]], {}, validation)["new"] == []
     assert read(defaultdict[str, Box], {}, validation)["new"] == Box()
 
 
 @pytest.mark.parametrize("item", [Point, int | None, date, Any, Literal["a"]])
 def test_a_defaultdict_without_a_clear_default_is_refused(item):
-    """What cannot be made from nothing is no default."""
+    """Some types cannot be built without arguments."""
     with pytest.raises(DefinitionError, match="the default for a missing key is not known; use dict"):
         tool_for(defaultdict[str, item])
 

@@ -108,7 +108,7 @@ def test_a_large_enum_is_described_in_a_few_words():
 
 @pytest.mark.parametrize("make", [anthropic, gemini, mcp, ollama, openai, openai_responses])
 def test_every_format_keeps_the_names(make):
-    """What a provider is sent has the names and none of our own keywords."""
+    """No provider gets the keywords of our own."""
     catalog = Catalog()
 
     @catalog.tool
@@ -230,7 +230,7 @@ async def test_a_member_called_none_is_not_mistaken_for_null():
 
 
 async def test_a_repaired_name_of_a_secret_is_not_shown():
-    """Neither the name nor its value is in the note."""
+    """The note has neither the name nor its value."""
     result = await dispatch_to(Annotated[Level, Secret]).call("probe", {"value": "HIGH"})
     assert list(result.repairs) == ["value: took a name as its value"]
 

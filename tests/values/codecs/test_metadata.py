@@ -241,8 +241,8 @@ def every_place(table):
 
 @pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(("name", "place"), every_place(RUNNING))
-def test_a_check_in_an_annotation_runs_wherever_it_stands(name, place):
-    """What a validator refuses is refused, on a parameter and inside every type; what it accepts is accepted."""
+def test_a_check_in_an_annotation_runs_in_any_place(name, place):
+    """It may stand at a parameter and inside every type."""
     hint, good, bad = RUNNING[name]
     wrap_hint, wrap_form = PLACES[place]
     tool = tool_for(wrap_hint(hint))
@@ -325,7 +325,7 @@ def test_an_async_validator_is_refused(item):
         tool_for(Annotated[str, item])
 
 
-def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(validation):
+def test_a_validator_that_returns_a_coroutine_is_refused(validation):
     """A plain function that calls an async one is found at the first call."""
     hint = Annotated[str, AfterValidator(lambda text: check_later(text))]
     assert "returned a coroutine" in problem(hint, "a", validation)
@@ -360,8 +360,8 @@ def test_a_validator_does_not_run_on_a_wrong_type(validation):
     assert read(hint, 1, validation) == 1
 
 
-def test_validators_run_in_the_order_in_which_they_are_written(validation):
-    """Before-validators run from the right, the others from the left, as in pydantic."""
+def test_validators_run_in_their_written_order(validation):
+    """As in pydantic, before-validators run from the right, and the others from the left."""
     names = []
 
     def note(name):
@@ -434,8 +434,8 @@ def test_a_plain_validator_needs_no_json_form_of_the_class(validation):
         (int | SkipJsonSchema[None], {"type": "integer"}),
     ],
 )
-def test_metadata_shows_in_the_schema_where_it_can(hint, schema):
-    """A model reads what JSON Schema or a sentence can say."""
+def test_metadata_is_shown_in_the_schema(hint, schema):
+    """It becomes a keyword or a sentence."""
     assert schema_of(hint) == schema
 
 

@@ -137,6 +137,6 @@ class Wrong:
 
 
 async def test_a_computed_field_of_another_type_is_noticed():
-    """What is computed has to keep to its annotation too."""
+    """It has to keep to its annotation, too."""
     _, result = await call(Wrong(), Wrong)
     assert (result.kind, "total: expected an integer" in result.text) == ("failed", True)

@@ -49,8 +49,8 @@ def decode(codec: Any, value: Any) -> Any:
 
 
 @given(plain_hints, st.lists(json_values(), max_size=4))
-def test_a_codec_that_is_kept_is_the_one_that_would_be_made(hint, values):
-    """Its schema, with the order of its members, and what it decodes."""
+def test_a_cached_codec_equals_a_new_one(hint, values):
+    """Its schema has the same order of members, and it decodes the same values."""
     cached_codec = create_hint_reader().codec(hint)
     own = create_hint_reader()._rules
     fresh = HintReader(CodecRules(own.by_origin, own.by_predicate)).read_hint(hint)
@@ -58,14 +58,14 @@ def test_a_codec_that_is_kept_is_the_one_that_would_be_made(hint, values):
     assert [decode(cached_codec, value) for value in values] == [decode(fresh, value) for value in values]
 
 
-def test_it_is_made_once():
-    """All tools of all modules share it, until there are very many."""
+def test_a_plain_codec_is_built_once():
+    """All tools of all modules share it. The cache has a limit."""
     create_hint_reader()._rules.plain_codecs.clear()
     assert create_hint_reader({"a": 1}).codec(list[str] | None) is create_hint_reader({"b": 2}).codec(list[str] | None)
 
 
 def test_the_order_of_a_union_counts():
-    """Although Python takes the two unions for equal."""
+    """Python compares the two unions as equal."""
     assert (int | str) == (str | int)
     reader = create_hint_reader()
     assert reader.codec(list[int | str]).schema != reader.codec(list[str | int]).schema
@@ -73,7 +73,7 @@ def test_the_order_of_a_union_counts():
 
 @pytest.mark.parametrize("hint", [Any, "int", object, Optional[int], tuple[int, ...], set[int], list, Tool, None, 5])
 def test_any_other_hint_is_not_plain(hint):
-    """It may mean something else elsewhere, or carry a marker. `list` alone is plain."""
+    """It may mean another type elsewhere, or carry a marker. `list` alone is plain."""
     assert (plain_key(hint) is None) == (hint is not list)
 
 

@@ -108,8 +108,11 @@ class DescribedTuple(NamedTuple):
         (Untyped, {"": None, "a": None}),
     ],
 )
-def test_fields_are_described_by_what_their_author_wrote(hint, texts):
-    """On the spot, in the metadata, in an `Attributes` section, or beneath the field; Python's own words do not count."""
+def test_fields_have_the_descriptions_of_their_author(hint, texts):
+    """
+    They may stand at the field, in the metadata, in an `Attributes` section, or beneath the field. Default
+    docstrings of Python do not count.
+    """
     schema = schema_of(hint)
     descriptions = {name: schema["properties"][name].get("description") for name in texts if name}
     assert descriptions | {"": schema.get("description")} == texts
@@ -122,8 +125,8 @@ def test_a_field_that_cannot_be_described_is_named():
         tool_for(list[hole])
 
 
-def test_names_mean_what_they_mean_where_they_were_written(validation):
-    """A local name of the tool's own scope does not change what a record elsewhere says."""
+def test_names_are_resolved_in_their_own_module(validation):
+    """A local name in the scope of the tool does not change a record of another module."""
     Day = int
 
     def probe(value: "tuple[future.Base, future.Old, Day]"): ...
@@ -134,7 +137,7 @@ def test_names_mean_what_they_mean_where_they_were_written(validation):
 
 
 def test_a_name_only_for_type_checkers_is_refused_at_the_first_use():
-    """What cannot be looked up is named."""
+    """The error has the name."""
     with pytest.raises(DefinitionError, match="Missing"):
         _ = tool_for(future.Lost).schema
 
@@ -143,6 +146,6 @@ def test_a_name_only_for_type_checkers_is_refused_at_the_first_use():
     ("hint", "value"), [(Point, {"x": 1}), (Frozen, Point(1)), (Point, Point("a")), (Typed, (1, DAY))]
 )
 def test_other_objects_do_not_encode(hint, value):
-    """Only an instance has the form, and only if its fields do."""
+    """Only an instance with valid fields has the form."""
     with pytest.raises(TypeError):
         written(hint, value)

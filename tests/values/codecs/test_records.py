@@ -231,8 +231,7 @@ def test_records_go_three_ways(hint, value, form, schema, validation):
         (Slots, {"x": 1}, Slots(1)),
     ],
 )
-def test_defaults_are_filled_in(hint, form, value, validation):
-    """What is left out gets the class's own default."""
+def test_a_missing_field_gets_the_default_of_its_class(hint, form, value, validation):
     assert read(hint, form, validation) == value
 
 
@@ -259,8 +258,7 @@ def test_a_factory_is_asked_each_time(hint, validation):
         (Typed, {"x": 1, "day": "today"}, "value.day: expected date"),
     ],
 )
-def test_wrong_objects_are_refused_where_they_are(hint, form, words, validation):
-    """The path of a problem leads to the field."""
+def test_wrong_objects_are_refused_with_their_path(hint, form, words, validation):
     assert words in problem(hint, form, validation)
 
 
@@ -340,8 +338,8 @@ class SelfMade:
     double: int = attrs.field(default=attrs.Factory(lambda self: self.x * 2, takes_self=True))
 
 
-def test_a_factory_that_looks_at_the_object_is_left_to_it(validation):
-    """A default that depends on other fields is made by the constructor."""
+def test_a_factory_that_depends_on_the_object_runs_in_the_constructor(validation):
+    """Its default may need other fields."""
     assert read(SelfMade, {"x": 2}, validation) == SelfMade(2, 4)
     there_and_back(SelfMade, SelfMade(2, 5), {"x": 2, "double": 5}, validation)
 
@@ -356,8 +354,8 @@ class Scaled:
         self.size *= factor
 
 
-def test_init_vars_are_taken_but_not_kept(validation):
-    """An `InitVar` is a property to send; the object does not keep it, so it is not sent back."""
+def test_init_vars_are_accepted_and_not_kept(validation):
+    """An `InitVar` is a property to send. The object does not keep it, so it is not sent back."""
     assert schema_of(Scaled)["properties"]["factor"] == {"type": "number", "default": 1.0}
     assert read(Scaled, {"size": 2.0, "factor": 3, "label": "a"}, validation) == Scaled(6.0, 1.0, "a")
     assert written(Scaled, Scaled(2.0, 3.0)) == {"size": 6.0, "label": ""}
@@ -395,8 +393,8 @@ class Variadic:
         self.x = args[0]
 
 
-def test_a_hand_written_constructor_says_what_it_takes(validation):
-    """The schema follows the constructor, not the fields, where its author wrote it."""
+def test_a_hand_written_constructor_decides_the_schema(validation):
+    """The fields do not count then."""
     assert schema_of(Reordered) == record({"y": TEXT, "x": INTEGER | {"default": 7}}, "y")
     there_and_back(Reordered, Reordered("a", 1), {"y": "a", "x": 1}, validation)
     assert list(schema_of(Parsed)["properties"]) == ["text", "words"]
@@ -404,7 +402,7 @@ def test_a_hand_written_constructor_says_what_it_takes(validation):
 
 
 def test_a_constructor_of_any_arguments_is_refused():
-    """What takes `*args` does not say what to send."""
+    """Its schema is not known."""
     with pytest.raises(DefinitionError, match="Variadic: its __init__ takes .*take plain parameters"):
         tool_for(Variadic)
 

@@ -77,7 +77,7 @@ def test_recursive_records_go_three_ways(hint, value, names, validation):
 
 
 def test_problems_deep_in_a_recursive_record_have_their_path(validation):
-    """However deep, the path leads there."""
+    """The path leads there from any depth."""
     assert "value.next.next.value: expected an integer" in problem(
         Node, {"value": 1, "next": {"value": 2, "next": {"value": "x"}}}, validation
     )

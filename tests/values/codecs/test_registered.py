@@ -69,7 +69,7 @@ def test_a_class_with_encode_alone_cannot_be_an_argument():
 
 
 def test_decode_needs_a_schema():
-    """Without one a model would not know what to send."""
+    """A model would not know the form of the value."""
     with pytest.raises(DefinitionError, match=r"register_codec\(Money\): `decode` needs a `schema`"):
         register_codec(Money, encode=write, decode=Money)
 
@@ -82,8 +82,8 @@ async def test_a_form_that_the_schema_does_not_allow_is_an_error():
 
 
 @pytest.mark.parametrize("subclasses", [True, False])
-async def test_subclasses_are_covered_if_asked(subclasses):
-    """Only the author knows whether a subclass has more to say."""
+async def test_subclasses_are_covered_if_the_option_is_on(subclasses):
+    """Only the author knows whether a subclass has further data."""
     register_codec(Money, encode=write, subclasses=subclasses)
     result = await call([Euro(5)])
     assert (result.kind, result.value) == (("ok", ["5c"]) if subclasses else ("failed", None))

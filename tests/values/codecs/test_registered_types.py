@@ -54,7 +54,7 @@ def test_a_registered_type_goes_three_ways(validation):
 
 @pytest.mark.usefixtures("money")
 def test_a_registered_type_is_recognized_in_unions(validation):
-    """Its schema is narrower than any text, so it wins where it fits."""
+    """Its schema is narrower than that of any text, so it wins if it fits."""
     there_and_back(str | Money, Money("1.50", "EUR"), "1.50 EUR", validation)
     there_and_back(str | Money, "much", "much", validation)
     there_and_back(int | Money | None, 3, 3, validation)
@@ -70,7 +70,6 @@ class Price:
 
 @pytest.mark.usefixtures("money")
 def test_a_registered_type_may_stand_in_records(validation):
-    """Wherever a type may stand, a registered one may."""
     there_and_back(Price, Price(Money("1", "EUR")), {"money": "1 EUR", "visible": True}, validation)
 
 
@@ -97,7 +96,7 @@ class Tag:
     ],
 )
 def test_a_registered_schema_may_use_any_keyword(schema, good, bad, validation, own_forms):
-    """What the generated code does not know jsonschema judges; references are found wherever the schema stands."""
+    """jsonschema judges the keywords that our code does not know, and references work in any place."""
     register_codec(Tag, schema=schema, decode=lambda words: Tag(*words), encode=lambda tag: list(tag.words))
     there_and_back(Tag, Tag(*good), good, validation)
     there_and_back(dict[str, Tag | None], {"a": Tag(*good), "b": None}, {"a": good, "b": None}, validation)
@@ -133,7 +132,7 @@ class Pair(NamedTuple):
     b: int
 
 
-def test_a_registered_codec_wins_over_what_we_know(validation, own_forms):
+def test_a_registered_codec_replaces_our_own(validation, own_forms):
     """This holds also for a class that could have been read, and for one of our own."""
     register_codec(
         Pair,

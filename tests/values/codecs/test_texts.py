@@ -75,7 +75,7 @@ EAST = timezone(timedelta(hours=5, minutes=30))
     ],
 )
 def test_texts_go_three_ways(hint, value, form, schema, validation):
-    """Each has one text form, which its `format` or encoding names and its pattern spells out."""
+    """Each has one text form with a `format` or an encoding, and a pattern."""
     (name,) = schema.values()
     pattern = TEXT_FORMS[name].pattern
     three_ways(hint, value, form, TEXT | schema | ({"pattern": pattern} if pattern else {}), validation)
@@ -243,8 +243,8 @@ def test_values_of_another_type_do_not_encode(hint, value):
         (re.compile("a", re.A | re.X), "(?ax)a"),
     ],
 )
-def test_flags_of_a_pattern_travel_with_it(pattern, form, validation):
-    """A pattern's flags stand in front of it, and come back."""
+def test_flags_of_a_pattern_are_encoded(pattern, form, validation):
+    """They stand before the pattern, and come back."""
     assert written(re.Pattern, pattern) == form
     received = read(re.Pattern, form, validation)
     assert received.flags == pattern.flags

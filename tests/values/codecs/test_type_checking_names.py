@@ -164,7 +164,7 @@ def test_a_name_that_cannot_be_imported_is_refused_with_the_reason(load, capsys)
 
 
 def test_an_import_that_fails_in_any_way_is_a_refusal(load, write_module):
-    """Also one that ends the program."""
+    """It may even end the program."""
     write_module("stopping", "raise SystemExit(3)")
     module = load("used", MISSING.replace("nowhere", "stopping"))
     with pytest.raises(DefinitionError, match="SystemExit: 3"):
@@ -251,7 +251,6 @@ def test_only_names_of_annotations_are_imported(load, write_module):
 
 
 def test_a_context_under_type_checking_is_injected(load):
-    """It is a name like any other."""
     module = load(
         "asking",
         """
@@ -305,7 +304,7 @@ def test_a_wrapper_that_shows_the_signature_of_another_module_is_read_there(load
     assert read(module)["a"]["format"] == "decimal"
 
 
-def test_a_class_that_was_given_another_module_is_read_where_it_was_written(load, write_module):
+def test_a_class_with_another_module_name_is_read_in_its_own_module(load, write_module):
     """A package may show its classes under its own name, as httpx does."""
     write_module("shown.__init__", "from .written import Wait\nWait.__module__ = 'shown'")
     write_module(
@@ -385,7 +384,7 @@ def test_a_module_without_readable_source_has_no_such_names(tmp_path, monkeypatc
         names["a"]
 
 
-def test_a_doubtful_escape_in_the_source_is_no_concern_of_ours(tmp_path):
+def test_an_invalid_escape_in_the_source_causes_no_warning(tmp_path):
     """Python warned of it when the module was compiled."""
     path = tmp_path / "escaped.py"
     path.write_text(
@@ -417,7 +416,7 @@ LOOSE, BOUND = ForwardRef("X"), ForwardRef("X", module="m")
     ],
     ids=str,
 )
-def test_references_are_bound_to_the_module_where_they_were_written(hint, expected):
+def test_references_are_bound_to_their_own_module(hint, expected):
     assert bind_references(hint, "m") == expected
 
 
@@ -432,7 +431,7 @@ def test_a_hint_without_loose_references_stays_the_same(hint):
 
 
 def test_a_missing_name_can_stand_in_an_annotation():
-    """With brackets, dots and `|`; it has no hidden attributes that a record would have."""
+    """It allows brackets, dots and `|`, and has no hidden attributes of a record."""
     missing = MissingName.create("np", "gone")
     assert missing[int] is missing
     assert missing.array.reason == "gone"

@@ -238,8 +238,7 @@ def test_typed_dicts_go_three_ways(hint, value, form, schema, validation):
         (list[Tree], [{"name": "a", "children": [{"name": 1, "children": []}]}], "value[0].children[0].name: expected"),
     ],
 )
-def test_wrong_objects_are_refused_where_they_are(hint, form, words, validation):
-    """The path of a problem leads to the key."""
+def test_wrong_objects_are_refused_with_their_path(hint, form, words, validation):
     assert words in problem(hint, form, validation)
 
 
@@ -259,8 +258,8 @@ def test_other_dicts_do_not_encode(hint, value):
         written(hint, value)
 
 
-def test_keys_are_described_by_what_their_author_wrote():
-    """On the spot, in an `Attributes` section, or beneath the key."""
+def test_keys_have_the_descriptions_of_their_author():
+    """They may stand at the key, in an `Attributes` section, or beneath the key."""
     schema = schema_of(Described)
     assert schema["description"] == "What it is for."
     assert [key_schema["description"] for key_schema in schema["properties"].values()] == [
@@ -279,7 +278,7 @@ def test_a_dict_beside_a_typed_dict_gets_the_rest(validation):
 
 
 def test_keys_come_in_the_order_of_the_class(validation):
-    """However they were sent, and whichever are left out."""
+    """The order of the sent keys does not matter, and keys may be missing."""
     received = read(Ordered, {"d": 4, "c": 3, "b": 2, "a": 1}, validation)
     assert list(received) == ["a", "b", "c", "d"]
     assert list(read(Ordered, {"d": 4, "b": 2}, validation)) == ["b", "d"]

@@ -189,8 +189,8 @@ class Even:
         (dict[Literal["a"] | Color, int], {Color.RED: 1}, {"red": 1}),
     ],
 )
-def test_members_are_kept_apart(hint, value, form, validation):
-    """Each value is read as the member it was written for, alone and nested."""
+def test_members_are_not_confused(hint, value, form, validation):
+    """Each value is read as the member that it belongs to, alone and nested."""
     there_and_back(hint, value, form, validation)
     there_and_back(list[hint], [value, value], [form, form], validation)
     there_and_back(dict[str, hint], {"a": value}, {"a": form}, validation)
@@ -220,7 +220,7 @@ def test_members_are_kept_apart(hint, value, form, validation):
     ],
 )
 def test_the_narrowest_member_wins_then_the_first(hint, form, value, validation):
-    """What fits several members is read as the narrowest; between equals the order of declaration decides."""
+    """A value that fits several members is read as the narrowest. The first of equal members wins."""
     assert_alike(read(hint, form, validation), value)
 
 
@@ -260,8 +260,11 @@ def test_the_narrowest_member_wins_then_the_first(hint, form, value, validation)
         (list[str], ["a"], ["a"]),
     ],
 )
-def test_a_str_member_wins_for_text_unless_the_schema_can_tell_them_apart(other, form, value, validation):
-    """The word "test" is text, although it could be base64; a date is a date. The order of declaration is no matter."""
+def test_a_str_member_wins_for_text_unless_the_schema_can_distinguish_them(other, form, value, validation):
+    """
+    The word "test" is text, although it could be base64, and a date is a date. The order of declaration does not
+    matter.
+    """
     for hint in (Union[other, str], Union[str, other]):
         assert_alike(read(hint, form, validation), value)
         assert_alike(read(list[hint], [form], validation), [value])
@@ -330,7 +333,7 @@ def test_tagged_records_are_distinguished(hint, value, form, validation):
 
 
 def test_a_tag_with_a_default_may_be_left_out(validation):
-    """Without the tag the records are tried in order."""
+    """Without it, the records are tried in order."""
     assert read(Circle | Square, {"side": 2.0}, validation) == Square(2.0)
     assert read(Circle | Square | None, {"radius": 2.0}, validation) == Circle(2.0)
     assert read(list[Circle | Square] | str, [{"side": 2.0}], validation) == [Square(2.0)]

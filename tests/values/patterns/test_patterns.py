@@ -70,8 +70,8 @@ def test_the_linear_engine_answers_as_re_does(source, texts):
 @pytest.mark.parametrize(
     "source", [*PLACES, r"(?a)\b", r"(?a)\B", "(?m)a$", "(?m)^a", r"(?i)\u212a", r"[^\d\s]", "(?i)[1-9]"]
 )
-def test_places_are_where_re_sees_them(source, text):
-    """The edges of texts, lines and words are those of `re`, in the empty text too."""
+def test_places_match_as_in_re(source, text):
+    """The edges of texts, lines and words are those of `re`, also in an empty text."""
     assert LazyDfa(read_tree(source)).search(text) is (re.search(source, text) is not None)
 
 
@@ -153,7 +153,7 @@ def test_the_estimate_is_an_upper_bound(source, text):
     st.characters(),
 )
 def test_a_mask_has_every_character_of_its_set(flags, opening, members, character):
-    """What a mask rules out is not in the set."""
+    """The mask excludes no character of the set."""
     source = f"{flags}{opening}{''.join(members)}]"
     groups = zip((r"\s", r"\d", r"\w", ""), range(128, 132), strict=True)
     position = next(position for group, position in groups if re.match(group, character))
@@ -172,7 +172,7 @@ EVIL = [
 
 @pytest.mark.parametrize("source", EVIL)
 def test_no_pattern_explodes(source):
-    """What would keep `re` busy for ages is answered in one pass."""
+    """Such a pattern would keep `re` busy for ages, and needs one pass."""
     pattern = compile_pattern(source)
     text = "a" * 50_000 + "!"
     assert pattern.fast_limit < 1_000
@@ -215,8 +215,8 @@ def test_a_pattern_too_large_for_an_automaton_is_undecidable():
         compile_pattern("(?:a{1000}b?){1000}c").search("a" * 50_000)
 
 
-def test_unfamiliar_text_is_not_read_for_ever():
-    """The time spent on learning is bounded, also where each character leads to something new."""
+def test_the_work_on_unfamiliar_text_is_bounded():
+    """This holds even if each character leads to a new state."""
     with pytest.raises(SearchExhausted):
         LazyDfa(read_tree("(?:a|b)*a(?:a|b){50}c"), max_work=1_000).search("abbabaaabbbbaaababab" * 50)
 
@@ -275,8 +275,8 @@ def test_an_invalid_pattern_is_a_value_error(source):
     assert len(str(caught.value)) < 1_200
 
 
-def test_a_warning_made_an_error_is_a_value_error_too():
-    """Nothing but a ValueError leaves, even where warnings are errors, as they are in this suite."""
+def test_a_warning_that_is_an_error_becomes_a_value_error():
+    """Only ValueError leaves the function, as in this suite, where warnings are errors."""
     with pytest.raises(ValueError, match="nested set"):
         compile_pattern("[[a]")
 
@@ -302,7 +302,7 @@ CONSTRUCTS = [
 
 @pytest.mark.parametrize(("name", "value"), CONSTRUCTS)
 def test_an_unknown_construct_is_never_tried(name, value):
-    """Any text is refused if a newer Python parses the pattern in a way that our engine does not know."""
+    """A newer Python may parse a pattern in a way that our engine does not know. Then every text is refused."""
     tree = read_tree("?", parse=lambda _: Parsed([(SimpleNamespace(name=name), value)]))
     assert tree == Unknown()
     assert longest_affordable(tree, 0) == -1
@@ -310,14 +310,14 @@ def test_an_unknown_construct_is_never_tried(name, value):
         Pattern(tree, re.compile("a")).search("")
 
 
-def test_a_pattern_is_refused_if_there_is_no_parser():
+def test_a_pattern_is_refused_without_a_parser():
     """Python's parser may move to another module."""
     assert read_tree("a", parse=None) == Unknown()
     assert estimate_steps(Unknown(), 0) == CEILING
 
 
-def test_a_failure_is_a_choice_of_nothing():
-    """`(?!)`, which newer Pythons parse as a failure, never matches."""
+def test_a_failure_of_the_parser_tree_never_matches():
+    """Newer versions of Python parse `(?!)` as such a failure."""
     tree = read_tree("?", parse=lambda _: Parsed([(SimpleNamespace(name="FAILURE"), ())]))
     assert tree == Either(())
     assert LazyDfa(tree).search("a") is False

@@ -62,7 +62,7 @@ INSTANCES = {draft: st.lists(values(integral_floats=draft != "04"), min_size=3, 
 @pytest.mark.parametrize("has_addresses", [False, True])
 @pytest.mark.parametrize("draft", ADDRESSES)
 def test_the_rewritten_schema_gives_the_verdict_of_the_old_draft(draft, has_addresses):
-    """For random schemas with references into all their corners, and keywords that their draft does not have."""
+    """The schemas are random, with references into all their parts, and keywords that their draft does not have."""
 
     @settings(deadline=None, suppress_health_check=list(HealthCheck))
     @given(documents(draft, has_addresses=has_addresses), INSTANCES[draft])
@@ -162,7 +162,7 @@ VALUES: list[Any] = [
 @pytest.mark.parametrize("draft", ADDRESSES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_hand_made_schema_gives_the_verdict_of_its_draft(draft, name):
-    """One thing that the drafts say in different ways, in each schema."""
+    """Each schema has one feature that differs between the drafts."""
     schema = {"$schema": ADDRESSES[draft], **CASES[name]}
     if draft not in NOT_IN.get(name, ()):
         rewrite(draft, **CASES[name])
@@ -196,7 +196,7 @@ def test_the_words_for_people_stay():
 
 
 @pytest.mark.parametrize("dialect", [None, LATEST, LATEST + "#", "http://json-schema.org/draft/2020-12/schema"])
-def test_a_schema_of_the_latest_draft_stays_as_it_is(dialect):
+def test_a_schema_of_the_latest_draft_is_not_changed(dialect):
     """This holds also if its data looks like a schema of an older draft."""
     data = {"$schema": ADDRESSES["07"], "items": []}
     schema = {"default": data, "items": {"const": data}, "additionalItems": 3}
@@ -210,7 +210,7 @@ def test_a_schema_of_the_latest_draft_stays_as_it_is(dialect):
     "change", [str, lambda text: text.removesuffix("#"), lambda text: text.replace("http:", "https:")]
 )
 def test_the_address_of_a_draft_may_be_written_in_several_ways(draft, change):
-    """With and without the last character, and with either scheme."""
+    """The last character may be missing, and the scheme may differ."""
     new, _ = rewrite_schema({"$schema": change(ADDRESSES[draft]), "items": [{"type": "null"}]}, "it")
     assert new == {"prefixItems": [{"type": "null"}]}
 
@@ -252,7 +252,7 @@ def test_a_reference_by_address_becomes_a_pointer(draft, inner, reference):
     assert new[keyword]["k"] == {"properties": {"a": {"type": "integer"}}, "type": "object"}
 
 
-def test_a_part_that_checks_nothing_where_it_stands_gets_a_free_name():
+def test_an_unchecked_part_gets_a_free_name():
     """A reference still leads to it."""
     new = rewrite(
         "07",
@@ -439,7 +439,7 @@ def test_an_unknown_draft_is_refused():
     ],
 )
 def test_a_keyword_of_another_draft_is_left_out_and_noted(draft, keyword, value):
-    """It checks nothing in the draft that the schema names, and would in draft 2020-12."""
+    """The draft of the schema does not check it, and draft 2020-12 would."""
     new, notes = rewrite_schema({"$schema": ADDRESSES[draft], "items": {keyword: value}}, "it")
     assert new == {"items": {}}
     assert [f"`{keyword}` at items is no keyword of draft {draft}" in note for note in notes] == [True]
@@ -449,7 +449,7 @@ def test_a_keyword_of_another_draft_is_left_out_and_noted(draft, keyword, value)
 
 
 def test_a_tool_may_name_an_older_draft():
-    """As all tools of the reference servers do; what it enforces is in draft 2020-12."""
+    """All tools of the reference servers do so. The enforced schema is in draft 2020-12."""
     schema = {
         "$schema": ADDRESSES["07"],
         "type": "object",
@@ -476,7 +476,7 @@ def test_a_tool_with_a_keyword_of_a_later_draft_warns():
     assert tool.check({"a": 1}) == {"a": 1}
 
 
-def test_a_tool_from_elsewhere_logs_it_instead(caplog):
+def test_a_tool_of_a_server_logs_the_keyword_and_does_not_warn(caplog):
     """The user cannot change the server, and a warning that is an error must not lose the tool."""
     schema = {"$schema": ADDRESSES["07"], "unevaluatedProperties": False}
     with caplog.at_level("INFO", "toolkit"):
@@ -488,7 +488,7 @@ def test_a_tool_from_elsewhere_logs_it_instead(caplog):
 
 
 def test_a_schema_that_is_nested_too_deeply_is_refused():
-    """Before anything runs out of stack."""
+    """The stack is not exhausted."""
     schema: dict[str, Any] = {}
     for _ in range(10_000):
         schema = {"items": schema}

@@ -182,16 +182,16 @@ def test_a_repair_takes_the_value_that_was_meant(hint, sent, expected):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_an_ambiguous_value_is_left_alone(hint, sent):
-    """No guess is better than a wrong one; what came is not changed."""
+def test_an_ambiguous_value_is_not_changed(hint, sent):
+    """No guess is better than a wrong one."""
     arguments = {"a": sent}
     before = copy.deepcopy(arguments)
     assert repair_arguments(arguments, judge_of(a=hint)) is None
     assert arguments == before
 
 
-def test_several_parameters_are_mended_at_once():
-    """One repair each, and a note for each."""
+def test_several_parameters_are_repaired_at_once():
+    """Each has one repair and one note."""
     result = repair_arguments(
         {"max-Count": "5", "items": {"sku": "a"}, "verbose": None, "fine": "7"},
         judge_of(max_count=int, items=list[Item], verbose=(bool, False), fine=str),
@@ -218,7 +218,7 @@ def test_null_for_a_required_parameter_is_not_dropped():
 
 
 def test_null_for_a_nullable_parameter_stays():
-    """It was valid; and a text that says null becomes null, not absent."""
+    """It is valid. The text "null" becomes null, and is not left out."""
     assert mend({"a": None, "b": "5"}, a=(Optional[int], 5), b=int) == {"a": None, "b": 5}
     assert mend({"a": "null"}, a=(Optional[int], 5)) == {"a": None}
 
@@ -228,8 +228,8 @@ def test_a_valid_text_is_not_parsed():
     assert mend({"a": "null", "b": "5"}, a=Optional[str], b=int) == {"a": "null", "b": 5}
 
 
-def test_a_key_is_not_renamed_where_others_are_welcome():
-    """It is valid there as what it is."""
+def test_a_key_is_not_renamed_if_other_keys_are_allowed():
+    """It is valid as it is."""
 
     def function(path: str, **more: int): ...
 
@@ -255,7 +255,7 @@ def test_arguments_that_are_not_an_object_are_not_repaired(arguments):
 
 
 def test_secrets_are_not_shown_in_notes():
-    """What was done is said, not with what."""
+    """A note describes the repair without the value."""
     result = repair_arguments({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
     assert result is not None
     assert result.notes == (
@@ -290,14 +290,14 @@ def test_each_of_many_items_is_repaired():
     assert mend({"a": sent}, a=list[Item | int]) == {"a": [{"sku": "a", "count": 3}] * 100}
 
 
-def test_more_than_one_fit_is_no_reason_to_change_a_value():
-    """`oneOf` refuses what fits twice; nothing is wrong with the value itself."""
+def test_a_value_that_fits_two_members_is_not_changed():
+    """`oneOf` refuses it, but the value itself is not wrong."""
     schema = {"type": "object", "properties": {"a": {"oneOf": [{"type": "integer"}, {"minimum": 0}]}}}
     assert repair_arguments({"a": 5}, compile_schema(schema)) is None
 
 
-def test_the_member_that_needs_least_is_chosen():
-    """One repair is likelier than two."""
+def test_the_member_with_the_fewest_repairs_is_chosen():
+    """One mistake is likelier than two."""
     two = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
     nearest = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}
     schema = {"type": "object", "properties": {"a": {"anyOf": [two, nearest]}}}
@@ -390,8 +390,8 @@ def test_repaired_arguments_pass_and_need_no_second_repair(arguments):
 
 
 @given(careless())
-def test_parameters_that_were_valid_are_as_they_were(arguments):
-    """Only what was refused is touched."""
+def test_valid_parameters_are_not_changed(arguments):
+    """Only refused ones are."""
     wrong = {next(iter(error.absolute_path), None) for error in JUDGE.iter_errors(arguments)}
     result = repair_arguments(arguments, JUDGE)
     if result is not None:
@@ -401,7 +401,7 @@ def test_parameters_that_were_valid_are_as_they_were(arguments):
 
 @given(careless() | st.dictionaries(st.sampled_from(sorted(HINTS)), json_values(), max_size=6))
 def test_the_given_errors_of_the_check_do_not_change_the_repair(arguments):
-    """They save work, and so does leaving out lists that obviously do not fit."""
+    """They save work, and so does skipping lists that obviously do not fit."""
     errors = list(JUDGE.iter_errors(arguments))
     quick = repair_arguments(arguments, JUDGE, errors=errors)
     with pytest.MonkeyPatch.context() as patch:
@@ -439,8 +439,8 @@ def test_a_list_of_errors_that_may_not_be_complete_is_not_used():
         "\u00a05",
     ],
 )
-def test_text_is_read_as_json_as_the_parser_reads_it(text):
-    """Most text is no JSON, which its first letter shows."""
+def test_text_is_parsed_as_by_the_json_parser(text):
+    """Most text is not JSON, and its first letter shows that."""
     try:
         parsed = loads(text)
     except ValueError:

@@ -176,7 +176,7 @@ PETS = '"cat", "dog", "eel" or "moray"'
     ids=lambda value: str(value)[:60],
 )
 def test_a_wrong_tag_of_a_discriminated_union_names_all_tags(hint, sent, message, validation):
-    """One line says what would be right; the problems of members that were not meant are left out."""
+    """One line has the right values, and the problems of other members are left out."""
     assert problem(hint, sent, validation) == message
 
 

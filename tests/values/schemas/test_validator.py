@@ -163,8 +163,8 @@ def test_a_schema_without_end_is_refused():
     ],
     ids=["pattern", "patternProperties", "additionalProperties", "propertyNames", "unique", "hashes", "enum", "errors"],
 )
-def test_no_value_stalls_a_judge(schema, value):
-    """Each of these takes minutes, or all the memory there is, if it is done naively."""
+def test_no_value_stalls_a_validator(schema, value):
+    """A naive check would take minutes, or all the memory."""
     assert not is_valid(schema, value)
 
 
@@ -200,8 +200,8 @@ def test_references_that_meet_again_do_not_double_the_work(keyword, value):
     assert judge.steps_taken < 5_000
 
 
-def test_equal_values_at_many_places_have_their_own_errors():
-    """Small numbers are one object in Python, however often they stand in a value."""
+def test_equal_values_in_many_places_have_their_own_errors():
+    """Small numbers are one object in Python in all places of a value."""
     schema = {"items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"anyOf": [{"type": "string"}, {"maximum": 3}]}}}
     errors = list(compile_schema(schema).iter_errors([5] * 20))
     assert [list(error.absolute_path) for error in errors] == [[index] for index in range(20)]
@@ -218,8 +218,8 @@ def test_too_much_work_is_refused():
     assert list(judge.iter_errors([1, "a"])) == []
 
 
-def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
-    """Beside `unevaluatedProperties` a limit holds for the length of every key."""
+def test_long_keys_are_refused_for_searches_by_jsonschema():
+    """The limit holds for every key beside `unevaluatedProperties`."""
     judge = compile_schema({"patternProperties": {"^a": True}, "unevaluatedProperties": False})
     with pytest.raises(ValueError, match="longer than 1,000 characters"):
         list(judge.iter_errors({"a" * 1001: 1}))
@@ -242,8 +242,8 @@ def test_a_judge_serves_many_threads():
     assert counts == [1, 1, 1, 1]
 
 
-def test_errors_stand_where_jsonschema_puts_them_or_nearer():
-    """Missing and unknown keys are errors of their own, one by one."""
+def test_errors_have_the_place_of_jsonschema_or_a_nearer_one():
+    """Each missing and each unknown key has its own error."""
     schema = {
         "properties": {
             "a": {"type": "integer", "description": "A number."},
@@ -319,7 +319,7 @@ def describe_errors(errors):
     ],
 )
 def test_the_errors_about_types_are_those_of_jsonschema(value, prefix):
-    """Each with its places, also when the validator is used again."""
+    """They have the same places, also when the validator is used again."""
     schema = {**prefix, **TYPED}
     validator = compile_schema(schema)
     expected = describe_errors(Draft202012Validator(schema).iter_errors(value))
@@ -339,7 +339,7 @@ def test_a_chain_of_schemas_is_checked_once_against_the_metaschema(monkeypatch):
     assert checked == [schema]
 
 
-def test_a_schema_under_an_unknown_keyword_is_checked_if_a_reference_leads_to_it():
+def test_a_schema_under_an_unknown_keyword_is_checked_if_a_reference_leads_there():
     """The meta-schema does not look there."""
     schema = {"properties": {"a": {"$ref": "#/shapes/a"}}, "shapes": {"a": {"items": {"type": "nothing"}}}}
     with pytest.raises(DefinitionError, match="not a valid schema"):

@@ -83,7 +83,7 @@ SCHEMAS = st.recursive(LEAVES, holders, max_leaves=8)
 
 @given(schema=SCHEMAS)
 def test_every_schema_of_the_metaschema_is_found(schema):
-    """What the draft's own meta-schema treats as a schema is found, and nothing else is."""
+    """Everything that the meta-schema of the draft treats as a schema is found, and nothing else."""
     expected = schemas_by_metaschema(schema) - {id(schema)}
     assert {id(subschema) for subschema in all_subschemas(schema)} == expected
 
@@ -134,5 +134,5 @@ def test_no_annotation_refuses_a_value():
 
 
 def test_keywords_for_any_type_are_those_for_the_same_value_and_three_more():
-    """Only `dependentSchemas` is about the same value and about one type: objects."""
+    """Only `dependentSchemas` is about the same value and also about one type."""
     assert set(KEYWORDS_FOR_ANY_TYPE) == KEYWORDS_FOR_SAME_VALUE - {"dependentSchemas"} | {"$ref", "enum", "const"}

@@ -64,7 +64,7 @@ def test_a_text_is_read_back_as_the_same_value(value):
 
 
 @given(VALUES)
-def test_the_text_of_what_was_read_back_is_the_same_text(value):
+def test_reading_and_encoding_again_gives_the_same_text(value):
     """A store or a sender in between changes nothing."""
     text = encode_canonical(value)
     assert encode_canonical(json.loads(text)) == text
@@ -78,8 +78,8 @@ def test_the_order_of_keys_does_not_count(value, chance):
 
 
 @given(LOOK_ALIKES, LOOK_ALIKES)
-def test_two_values_have_one_text_only_if_they_are_equal(value, other):
-    """What looks alike is told apart, and what is written differently is not."""
+def test_two_values_have_the_same_text_only_if_they_are_equal(value, other):
+    """Similar values have different texts, and equal ones in other spellings have the same."""
     assert (encode_canonical(value) == encode_canonical(other)) == same(value, other)
 
 
@@ -110,12 +110,12 @@ def test_a_value_is_written_like_this(value, text):
 
 
 def test_keys_are_sorted_by_code_point():
-    """Not by UTF-16, where the last two would change places."""
+    """The order of UTF-16 would swap the last two."""
     assert encode_canonical({"😀": 1, "\ufb33": 2, "a": 3, "B": 4}) == '{"B":4,"a":3,"\ufb33":2,"😀":1}'
 
 
 def test_the_largest_float_is_written_exactly():
-    """It is a whole number, and equal to that integer."""
+    """It equals that integer."""
     assert encode_canonical(1.7976931348623157e308) == str(int(1.7976931348623157e308))
 
 
@@ -211,6 +211,6 @@ def test_parts_that_are_joined_differently_have_another_digest(others):
     assert len(digest_parts(*others)) == 64
 
 
-def test_a_digest_stays_what_it_is():
-    """It is stored, and compared by later versions."""
+def test_a_digest_does_not_change_between_versions():
+    """It is stored, and later versions compare it."""
     assert digest_parts("a", None, "é") == hashlib.sha256("1:a-2:é".encode()).hexdigest()

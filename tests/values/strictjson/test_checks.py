@@ -114,7 +114,7 @@ def test_text_that_is_not_strict_json_is_refused_with_the_reason(text, words):
     ids=lambda value: str(value)[:12],
 )
 def test_plain_json_has_no_flaws(value):
-    """What a parser makes is plain."""
+    """A parser returns only plain values."""
     assert is_plain_json(value)
     assert find_flaws(value) == []
     assert copy_and_check(value) == (value, [])
@@ -143,7 +143,7 @@ def test_plain_json_has_no_flaws(value):
     ids=lambda value: str(type(value)) if not isinstance(value, str) else value[:20],
 )
 def test_a_flaw_is_named_with_its_place(value, problem):
-    """What is not JSON is found wherever it stands, and never by asking the object itself."""
+    """It may stand anywhere, and no method of the object is called."""
     assert not is_plain_json(value)
     assert problem in str(find_flaws(value)[0])
 
@@ -157,8 +157,8 @@ def test_cycles_are_too_deep():
     assert ["nested too deeply" in find_flaws(container)[0].message for container in (once, twice)] == [True, True]
 
 
-def test_shared_parts_are_fine_where_they_do_not_explode():
-    """The same object in two places is plain, however often it is looked at."""
+def test_shared_parts_are_allowed_unless_they_explode():
+    """The same object in two places is plain."""
     assert is_plain_json([unfolding(3), unfolding(3)] * 2)
 
 
@@ -166,8 +166,8 @@ def test_only_the_first_twenty_flaws_are_reported():
     assert len(find_flaws([float("nan")] * 1000)) == 20
 
 
-def test_subclasses_are_copied_as_what_they_hold():
-    """A subclass may say of itself what it likes; the copy holds what the base class holds."""
+def test_subclasses_are_copied_as_their_base_class():
+    """A subclass may state other content than its base class holds."""
     value = Lying(a=Words("abc"), b=Level.LOW, c=collections.OrderedDict(d=[True, 1.5]))
     copy, flaws = copy_and_check(value)
     assert flaws == []
@@ -231,7 +231,6 @@ def test_levels_are_counted_from_where_the_value_stands():
 
 
 def test_the_limits_leave_room_for_ordinary_calls():
-    """What is read is bounded, generously."""
     assert strictjson.MAX_VALUES >= 100_000
 
 
@@ -262,8 +261,8 @@ def same(left, right):
 @pytest.mark.usefixtures("parser")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=3), json_values, max_size=4))
-def test_the_quick_way_reads_what_the_thorough_way_reads(value):
-    """Objects without space around them, which is what models send."""
+def test_the_quick_parser_reads_the_same_value_as_the_full_one(value):
+    """It reads objects without space around them, which models send."""
     text = json.dumps(value)
     assert read_object(text) == value
     assert same(read_object(text), loads(text))
@@ -284,8 +283,8 @@ def damaged_texts(draw):
 @pytest.mark.usefixtures("parser")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damaged_texts())
-def test_the_quick_way_accepts_nothing_that_the_thorough_way_refuses(text):
-    """It reads the same value, or leaves the text to the thorough way."""
+def test_the_quick_parser_accepts_only_text_that_the_full_one_accepts(text):
+    """Other text is left to the full parser."""
     value = read_object(text)
     assert value is None or same(value, loads(text))
 
