@@ -108,14 +108,30 @@ async def test_a_call_that_is_cancelled_while_waiting_gives_its_turn_back(catalo
     assert clock.slept == [1.0, 1.0]
 
 
-@pytest.mark.unmeasured
-async def test_the_number_of_buckets_is_bounded(catalog):
-    """There may be any number of principals."""
-    limit = RateLimit(1, seconds=60, by="principal", wait=False)
+async def test_a_caller_is_still_refused_after_any_number_of_others(catalog):
+    clock = Clock()
+    limit = RateLimit(1, seconds=60, by="principal", wait=False, clock=clock)
     dispatcher = Dispatcher(catalog, hooks=[limit])
-    for number in range(10_050):
+    for name in ["ada", *map(str, range(12_000)), "ada"]:
+        result = await dispatcher.call("a", principal=name)
+    assert result.kind == "transient"
+    clock.now += 60
+    assert (await dispatcher.call("a", principal="ada")).kind == "ok"
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+async def test_only_buckets_that_are_not_full_are_kept(catalog, calls):
+    clock = Clock()
+    limit = RateLimit(calls, seconds=calls, by="principal", wait=False, clock=clock)
+    dispatcher = Dispatcher(catalog, hooks=[limit])
+    for number in range(500):
         await dispatcher.call("a", principal=str(number))
-    assert len(limit._buckets) == 10_000
+        clock.now += 0.25
+    assert len(limit._buckets) <= 6
+    clock.now += calls
+    for name in ("x", "y", "z", "x", "y", "z"):
+        await dispatcher.call("a", principal=name)
+    assert len(limit._buckets) == 3
 
 
 @pytest.mark.parametrize("options", [{"calls": 0}, {"seconds": 0}, {"wait_max": -1}, {"by": "moon"}])

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import Literal
 
-from .._plumbing.newest_items import NewestItems
 from ..results import ToolCall, ToolResult
 from .base import Run
 
 __all__ = ["RateLimit"]
-
-_MAX_BUCKETS = 10_000
 
 
 class RateLimit:
@@ -50,7 +48,7 @@ class RateLimit:
         self._wait_max = wait_max
         self._clock = clock
         self._sleep = sleep
-        self._buckets: NewestItems[tuple[str, str], tuple[float, float]] = NewestItems(_MAX_BUCKETS)
+        self._buckets: dict[tuple[str, str], tuple[float, float]] = {}  # the one that was used longest ago comes first
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         key = self._key(call)
@@ -77,10 +75,17 @@ class RateLimit:
         The token is taken before the wait, so that later calls queue behind this one.
         """
         now = self._clock()
-        tokens, updated = self._buckets.get(key, (self._capacity, now))
-        tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
+        tokens = self._count_tokens(self._buckets.pop(key, (self._capacity, now)), now)
         self._buckets[key] = (tokens - 1, now)
+        # A bucket that is full again counts like a new one. Two at most, because each call adds one at most.
+        for oldest, bucket in [*islice(self._buckets.items(), 2)]:
+            if self._count_tokens(bucket, now) >= self._capacity:
+                self._buckets.pop(oldest, None)
         return max(0.0, (1 - tokens) / self._per_second)
+
+    def _count_tokens(self, bucket: tuple[float, float], now: float) -> float:
+        tokens, updated = bucket
+        return min(self._capacity, tokens + (now - updated) * self._per_second)
 
     def _return_token(self, key: tuple[str, str]) -> None:
         if key in self._buckets:
