@@ -135,7 +135,6 @@ async def test_a_budget_begins_again_with_each_prompt():
 
 
 async def test_a_stopped_run_continues_where_it_stopped():
-    """The model learns which calls did not run, and can call again."""
     shed = Shed()
     agent = shed.agent([looking(), "Done."], max_turns=1)
     run = await agent.run(run=await agent.run("go"))

@@ -124,7 +124,7 @@ async def test_a_resume_can_be_cancelled_at_every_await(turns):
 
 
 async def test_the_result_of_a_cancelled_call_says_that_the_call_may_have_happened():
-    """A call that never started has another text."""
+    """The result of a call that never started says that it did not happen."""
     shed, digging = Shed("bypass"), asyncio.Event()
 
     @shed.catalog.tool

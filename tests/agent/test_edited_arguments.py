@@ -72,8 +72,8 @@ async def test_the_model_reads_a_change_of_arguments_that_needed_a_second_approv
 
 
 @pytest.mark.parametrize("edits", [EDITED, Decision.approve(arguments={"wood": "elm", "key": MASK}, by="ada")])
-async def test_a_call_that_is_cancelled_while_it_runs_with_edits_says_so(edits):
-    """It may have happened, with other arguments than the model has sent. A secret is not among them."""
+async def test_the_result_of_a_cancelled_call_has_the_edits_of_a_person(edits):
+    """The call may have happened with other arguments than the model sent. A secret is not among them."""
     shed, has_begun = Shed(), asyncio.Event()
 
     @shed.catalog.tool

@@ -322,7 +322,7 @@ async def test_an_answered_run_is_continued_with_a_prompt_only():
 
 
 async def test_usage_is_summed_over_the_conversation():
-    """The sum begins at the prompt."""
+    """`run.spent` counts only from the last prompt."""
     replies = [reply("answer", "One.", usage=Usage(input_tokens=10, output_tokens=1)) for _ in range(2)]
     agent = Agent(ScriptedProvider(replies), [])
     run = await agent.run("more", run=await agent.run("go"))

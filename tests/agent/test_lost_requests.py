@@ -29,7 +29,7 @@ def agent_of(shed, store, script, **options):
 
 
 async def test_a_resumed_run_withdraws_unknown_requests(store):
-    """Both would have been approved, and the wood would have been cut twice."""
+    """Otherwise both could be approved, and the wood would be cut twice."""
     shed = Shed()
     first = agent_of(shed, store, [[call("cut", wood="oak")], [call("cut", wood="elm")]])
     saved = (await first.run("go")).dumps()

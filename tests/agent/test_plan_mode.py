@@ -347,7 +347,7 @@ async def test_a_hook_that_answers_for_exit_plan_has_no_plan_to_show():
 
 
 @pytest.mark.parametrize("plan", [None, " "])
-async def test_a_saved_run_that_planned_has_a_plan(plan):
+async def test_a_saved_run_that_planned_without_a_plan_is_refused(plan):
     """Otherwise a person would approve an empty plan, and calls would run."""
     saved = json.loads((await Shed().agent(["Look."], mode="plan").run("plan")).dumps())
     with pytest.raises(ValueError, match="there is no plan"):

@@ -381,7 +381,7 @@ async def test_messages_of_a_person_are_recorded_with_the_reply(steps: CrashingS
     assert again.text == "the saw, too"
 
 
-async def test_unread_words_of_a_saved_run_are_read_once(steps: CrashingSteps) -> None:
+async def test_unread_messages_of_a_saved_run_are_read_once(steps: CrashingSteps) -> None:
     """A waiting run reads its new messages when it goes on, and only once when that is repeated."""
     shed = Shed("auto")
     agent = shed.agent([lambda request: (agent.say("hurry"), [call("burn", "t1", wood="oak")])[1], "done"])

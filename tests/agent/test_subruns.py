@@ -77,7 +77,7 @@ async def test_a_sub_run_without_a_system_prompt_has_that_of_its_parent(system, 
     ]
 
 
-async def test_a_sub_run_may_call_only_its_given_tools():
+async def test_a_sub_run_may_call_only_the_tools_that_it_gets():
     """It cannot call a tool that its parent may not call, either. Deferred tools that it was given are offered."""
     shed = shed_with_helper("auto", tools=("look", "dig", "nothing"))
 
@@ -105,7 +105,7 @@ async def test_the_requests_of_a_sub_run_have_the_id_of_its_session():
     assert [request.session.id for request in agent.asked] == [run.session.id] * 4
 
 
-async def test_a_tool_that_is_given_to_its_own_sub_run_is_found_by_identity():
+async def test_a_tool_object_that_is_given_to_a_sub_run_is_found_by_identity():
     """Its name here does not matter. A tool that only has its name, or its function, is another one."""
     shed = Shed("bypass")
     other = Catalog()
@@ -325,7 +325,7 @@ async def approve_all(agent, run):
     return run
 
 
-async def test_a_sub_run_uses_its_given_provider():
+async def test_a_sub_run_uses_the_provider_that_it_gets():
     expert = ScriptedProvider([[call("look", what="oak")], "An oak."])
     shed = shed_with_expert(expert)
     agent = shed.agent([[call("ask")], "Fine."])

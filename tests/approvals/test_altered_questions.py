@@ -111,8 +111,8 @@ async def test_an_answer_is_not_an_approval_of_a_call_that_was_never_approved(sh
     assert (await shed.approve(again)).text == "wiped"
 
 
-async def test_approval_of_other_arguments_with_the_credentials_is_not_an_approval(shed):
-    """They are those of a person, who still has not agreed that anything is deleted."""
+async def test_other_arguments_with_the_credentials_are_not_an_approval(shed):
+    """The person who gave them has not agreed yet that anything is deleted."""
     waiting = await shed.call("wipe")
     shed.edit(waiting.request.id, **AUTH)
     decision = Decision.approve(arguments={"path": "/srv"})

@@ -51,7 +51,9 @@ def answer_prompt(text, asked_request=None, *, edit=None, now=1000.0, **options)
     ],
 )
 def test_each_answer_has_its_meaning(text, decision):
-    """A no may have a reason, and always needs a grant. The end of input is a no, and an invalid answer asks again."""
+    """
+    A "no" may have a reason, and "always" needs a grant. The end of input is a no, and an invalid answer asks again.
+    """
     assert answer_prompt(text, request(grants=(TOOL, FOLDER)))[0] == decision
 
 

@@ -64,7 +64,7 @@ async def test_an_open_request_cannot_be_answered_for_a_tool_with_a_new_descript
 
 
 async def test_an_open_request_survives_a_new_docstring_of_a_local_tool():
-    """The code is what a person relies on."""
+    """A person relies on the code and not on its description."""
     server = Server("python", destructive=True)
     request = (await server.dispatcher("Cut wood.").call("cut", {"wood": "pine"})).request
     await server.dispatcher("Cut some wood.").resume(request.id, Decision.approve())

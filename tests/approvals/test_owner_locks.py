@@ -230,10 +230,7 @@ def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")
 def test_a_child_does_not_keep_the_lock_of_a_parent_that_was_killed(postgres_url, store):
-    """
-    It has the memory of its parent and not the connection. The end of the child does not release the lock of a
-    living parent.
-    """
+    """It has the memory of its parent and not the connection."""
     with running("leave", postgres_url, "one") as process:
         theirs, is_settled, child = line(process).split()
         assert (is_settled, store.is_owner_alive(theirs)) == ("True", True)

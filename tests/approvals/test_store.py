@@ -54,7 +54,7 @@ def test_a_stored_record_is_found_unchanged(store):
 
 @pytest.mark.parametrize("other", ["", "x", "A{}", "{} ", "{}\0", "{}%", "\ud800", "_" * 32])
 def test_an_id_is_looked_up_exactly(store, stored, other):
-    """A similar text, or a value that is not a text, is not found."""
+    """A similar text is not found, and neither is one that is not Unicode."""
     other = other.replace("{}", stored.request.id)
     assert store.get(other) is None
     assert not claim(store, other)

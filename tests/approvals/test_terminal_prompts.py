@@ -261,7 +261,7 @@ def test_an_answer_that_is_not_text_denies_the_request():
 
 
 def test_the_standard_streams_replace_a_missing_terminal(tmp_path, monkeypatch, capsys):
-    """Without these streams, too, the answer is no."""
+    """If they are missing as well, the answer is no."""
     prompt = TerminalPrompt(terminal=str(tmp_path / "none"), by="ada")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert prompt.ask(request()) == Decision.approve(by="ada")
@@ -365,8 +365,8 @@ def test_deny_all_denies_every_request():
 
 
 @pytest.mark.parametrize(("length", "is_whole"), [(20_000, True), (20_001, False)])
-def test_a_question_that_is_cut_says_so(length, is_whole):
-    """And the request does not count as shown."""
+def test_a_question_that_is_too_long_is_cut_with_a_note(length, is_whole):
+    """The request then does not count as shown."""
     output = io.StringIO()
     asked = dataclasses.replace(request(), questions=(Question(key="q", message="x" * length, schema={}),))
     assert Screen(output, colour=False).show(asked, 0.0) is is_whole

@@ -25,8 +25,8 @@ COLOURS: dict[str, Any] = {"question": "Which colour?", "choices": ["red", "blue
 
 
 @pytest.mark.parametrize("mode", ["default", "plan", "auto", "deny_unlisted"])
-async def test_the_model_gets_the_answer_in_every_mode(mode):
-    """A question changes nothing."""
+async def test_the_model_gets_the_answer_in_plan_mode_and_other_modes(mode):
+    """A question changes nothing, so these modes let the model ask."""
     dispatcher = Dispatcher(Catalog(ask_user_for()), permissions=Permissions(mode))
     waiting = await dispatcher.call("ask_user", COLOURS)
     question = waiting.request.questions[0]

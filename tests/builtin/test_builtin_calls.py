@@ -193,7 +193,7 @@ async def test_a_denied_change_is_not_made(dispatcher, root):
 
 
 @pytest.mark.parametrize("call", [write_call("src/app.py", "pass\n"), edit_call()], ids=["write", "edit"])
-async def test_an_edit_of_a_file_that_changed_is_asked_about_again(dispatcher, root, call):
+async def test_a_write_or_an_edit_of_a_file_that_changed_is_asked_about_again(dispatcher, root, call):
     """The new request has the new difference, and the first answer does not count any more."""
     by = dispatcher("default")
     waiting = await by.call(*call)
@@ -221,8 +221,8 @@ async def test_a_write_to_a_file_that_appeared_is_asked_about_again(dispatcher, 
     assert (root / "new.txt").read_text() == "theirs\n"
 
 
-async def test_a_path_that_leads_out_after_the_approval_is_refused(dispatcher, root, tmp_path):
-    """Somebody may have put a link there."""
+async def test_a_path_that_leads_outside_after_the_request_is_refused(dispatcher, root, tmp_path):
+    """Another program may have put a link there before the approval."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("src/out.txt", "mine\n"))
     (root / "src" / "out.txt").symlink_to(tmp_path / "outside.txt")

@@ -107,7 +107,7 @@ def test_read_output_runs_through_a_dispatcher():
 
 
 def test_read_output_is_read_only():
-    """So it runs in every mode."""
+    """So it runs in every mode. It is deferred only on request."""
     facts = read_output_for().facts
     assert (facts.read_only, facts.concurrency_safe, facts.defer, read_output_for(defer=True).facts.defer) == (
         True,

@@ -99,7 +99,7 @@ def test_the_budget_holds(groups, max_tokens):
     st.integers(120, 400),
 )
 @pytest.mark.long
-def test_a_summary_uses_nine_tenths_of_its_budget(groups, max_tokens):
+def test_a_summary_uses_at_least_nine_tenths_of_its_budget(groups, max_tokens):
     """A shorter summary is complete."""
     catalog = catalog_of(groups)
     summary = catalog.summary(max_tokens=max_tokens)

@@ -60,7 +60,7 @@ def test_an_http_api_is_a_target_for_a_worker(shop, target):
     [(FLOWS, ["flow:check", "flow:release"]), (FLOWS + TOOLS + AGENT, ["agent", "flow:check", "flow:release"])],
 )
 def test_a_worker_runs_all_flows_of_a_file(shop, content, kinds):
-    """It also runs the agent of the file."""
+    """It also runs the agent of the file, if the file has one."""
     shop.write("work.py", content)
     settings = load_command_settings(database="sqlite:///runs.sqlite")
     options = WorkerOptions(database=None, queue=None, concurrency=1, calls=CallOptions(settings=settings))

@@ -142,7 +142,7 @@ async def test_work_that_is_fenced_is_lost(bench):
 
 
 async def test_work_that_is_fenced_without_another_process_fails(bench):
-    """The run does not stay "running" for ever. It has the reason, and can be retried."""
+    """The run does not stay "running" for ever, and it has the reason."""
 
     async def repeat_a_step(activation):
         raise RunTakenOver("the step 'x' has a record already")
@@ -211,7 +211,7 @@ async def test_a_run_that_was_cut_off_too_often_fails(bench):
     assert "cut off 2 times" in performed.row.problem
 
 
-async def test_a_run_is_given_back_if_its_caller_is_cancelled_during_the_take_over(bench):
+async def test_a_run_is_given_back_if_its_caller_is_cancelled_during_the_activation(bench):
     """No activation is left that no process works on."""
     task = asyncio.ensure_future(bench.perform())
     await asyncio.sleep(0)

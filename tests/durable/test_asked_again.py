@@ -112,8 +112,8 @@ async def test_a_yes_to_something_that_has_changed_is_never_mistaken_for_a_no(tm
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-async def test_a_request_that_a_process_made_just_before_it_was_replaced_does_not_stay(tmp_path, idempotent):
-    """The run does not know of it. A later approval would run the call beside the run."""
+async def test_no_request_stays_that_its_run_does_not_know(tmp_path, idempotent):
+    """A process made it just before it was replaced. A later approval would run the call beside the run."""
     tmp_path.chmod(0o700)
     case, catalog, paid = Case(tmp_path), Catalog(), []
 

@@ -101,8 +101,8 @@ def test_every_format_sends_back_the_id_that_was_given(name):
     assert "repeat" not in sent
 
 
-def test_a_response_with_the_same_id_twice_goes_round(catalog):
-    """The server repeats an id, and the messages that answer it have that id twice."""
+def test_two_calls_with_the_same_id_in_a_response_are_both_answered(catalog):
+    """The messages that answer them have that id twice."""
     calls = [
         {"id": "t1", "type": "function", "function": {"name": "echo", "arguments": json.dumps({"n": n})}}
         for n in range(2)

@@ -34,7 +34,7 @@ TEXTS = st.lists(st.builds(TextPart, st.text("ab\n", max_size=3)), max_size=3)
 
 @given(TEXTS, AUDIO_PARTS | RESOURCE_PARTS, TEXTS)
 def test_parts_among_texts_keep_their_places(before, part, after):
-    """An image between two texts is sent once, and between them."""
+    """A part between two texts is sent once, and between them."""
     parts = [*before, part, *after]
     text = "\n".join(map(render_part, parts))  # as the dispatcher makes it
     (answer,) = format_mcp.results([ToolResult(text, parts=parts)])

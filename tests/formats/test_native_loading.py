@@ -34,7 +34,7 @@ def test_definitions_of_native_loading_fit_the_types_of_the_sdk(name, make, stri
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_the_search_tool_of_the_provider_is_added_if_the_catalog_has_none(name):
-    """Deferred tools are sent last, with a mark."""
+    """Deferred tools are sent with a mark."""
     definitions = build_definitions(name, everything(), native_loading=True)
     deferred = [definition["name"] for definition in definitions if definition.get("defer_loading")]
     assert deferred == ["mail--search", "forecast"]

@@ -38,7 +38,7 @@ from toolkit.hooks import Modify
 @pytest.mark.anyio
 @KINDS
 async def test_functions_given_as_options_get_the_fields(kind):
-    """So does the rule language, because the fields are the arguments."""
+    """The fields are the arguments, and the functions do not see the record."""
     arguments_by_option: dict[str, Any] = {}
 
     def note(name: str, answer: Any) -> Any:

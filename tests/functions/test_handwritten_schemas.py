@@ -199,8 +199,8 @@ async def test_a_request_says_where_the_tool_comes_from(tmp_path):
     assert "comes from: mcp:shop\n  because: " in output.getvalue()
 
 
-async def test_a_request_about_a_local_tool_has_no_origin():
-    """The field is not in the JSON, so older seals still fit."""
+async def test_the_json_of_a_request_about_a_local_tool_has_no_origin():
+    """So older seals still fit. A terminal does not show the origin either."""
     catalog = Catalog(tool_returning({"count": 1}, destructive=True))
     request = (await Dispatcher(catalog, permissions=Permissions("default")).call("count", {})).request
     assert request.origin == "python"

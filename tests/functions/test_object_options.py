@@ -150,7 +150,7 @@ def test_a_class_may_be_flat():
         ("name", None),
     ],
 )
-def test_an_attribute_of_another_type_is_ignored(name, value):
+def test_an_attribute_that_is_not_an_option_is_ignored(name, value):
     """A method with the name of an option that is not a fact is ignored, too, and so is None."""
     [wiper] = Catalog(make(**{name: value}))
     assert (wiper.name, wiper.facts) == ("wiper", Facts())

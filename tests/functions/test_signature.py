@@ -97,8 +97,7 @@ def test_variadic_positions_are_an_array():
     assert schema["required"] == ["a"]
 
 
-def test_texts_reach_variadic_parameters_too():
-    """The docstring describes `*names` and `**options`."""
+def test_the_docstring_describes_variadic_parameters():
 
     def greet(*names: str, **options: int):
         """

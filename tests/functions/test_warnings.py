@@ -271,7 +271,9 @@ def test_a_generator_that_promises_no_list_is_refused(hint, is_async):
 
 
 @pytest.mark.parametrize("hint", [list[int], Iterator[int], Generator[int, str, bool], Iterable[int], Any, object])
-def test_a_generator_with_a_list_annotation_or_none_is_a_tool(hint):
+def test_a_generator_that_is_annotated_as_a_list_or_an_iterator_is_a_tool(hint):
+    """`Any` and `object` are allowed as well."""
+
     def count() -> hint:
         """Count."""
         yield 1

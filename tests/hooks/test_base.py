@@ -83,7 +83,7 @@ def test_a_limit_has_to_be_one(catalog):
 
 @pytest.mark.parametrize("form", ["before", "around", "after"])
 async def test_a_blocking_hook_runs_in_a_thread(catalog, form):
-    """So the loop stays free. Async methods stay on the loop."""
+    """So the loop stays free."""
     threads = []
 
     class Blocking:

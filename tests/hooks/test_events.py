@@ -33,7 +33,7 @@ def test_a_change_of_the_catalog_is_one_record_for_hooks_and_for_streams():
     assert CatalogChanged is StreamedChange
 
 
-def test_a_call_without_listeners_does_not_load_the_event_module():
+def test_a_call_without_listeners_does_not_load_the_event_modules():
     code = """
 import sys
 from toolkit import Catalog, Dispatcher

@@ -109,7 +109,7 @@ def test_odd_values_in_a_line_are_not_an_error(tmp_path):
     assert history.decisions[0]["approved"] is False
 
 
-def test_the_problem_of_a_missing_or_replaced_log_is_a_sentence(tmp_path):
+def test_a_missing_log_is_a_problem_and_a_replaced_log_is_read(tmp_path):
     path = tmp_path / "calls.jsonl"
     reader = read(path)
     assert "cannot be read" in reader.problem

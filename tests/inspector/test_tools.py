@@ -106,7 +106,7 @@ async def test_a_missing_parameter_is_named(browser):
     assert "`limit` has to be a whole number" in (await browser.get("search", 400, query="a", limit="x"))["error"]
 
 
-async def test_explain_shows_the_deciding_rule(browser):
+async def test_explain_shows_the_verdict_and_the_mode_that_decides(browser):
     answer = await browser.post("explain", {"tool": "write_note", "arguments": {"text": "x"}})
     assert (answer["verdict"]["word"], answer["verdict"]["by"]) == ("ask", "mode `default`")
 

@@ -296,8 +296,8 @@ def test_a_message_does_not_reach_a_run_that_starts_afterwards():
         assert (len(first.messages), len(second.messages)) == (1, 0)
 
 
-async def test_a_message_to_a_run_may_start_a_skill_or_show_a_picture():
-    """It is read in the same way as a prompt."""
+async def test_a_message_to_a_run_may_have_several_parts():
+    """It is one event, and starts no tool."""
     events = []
 
     async def reply(request):

@@ -126,8 +126,8 @@ def test_the_oldest_results_are_cut_with_a_note():
     assert cut.messages[2].results[0].truncated is True
 
 
-def test_no_more_than_half_is_cut():
-    """The next turn does not have to cut again."""
+def test_a_conversation_is_cut_to_half_of_its_limit_and_not_much_below():
+    """So the next turn does not have to cut again."""
     cut = compact_messages(conversation(*("a" * 1000 for _ in range(20))), 15_000)
     assert 6000 < sum(map(size_of, cut.messages)) <= 7500
     assert cut.results < 18
@@ -191,7 +191,7 @@ def test_a_cut_never_breaks_the_pairs(sizes, most):
 
 @pytest.mark.anyio
 async def test_a_long_run_is_cut_during_the_run():
-    """The model reads the note, and the run keeps the whole text."""
+    """The model reads the note, and the run keeps the note as well. The newest result stays whole."""
     shed = Shed()
 
     @shed.catalog.tool(read_only=True)

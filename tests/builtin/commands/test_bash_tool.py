@@ -154,8 +154,8 @@ async def test_a_working_folder_that_was_removed_is_replaced_by_the_root(bash, w
     assert "is gone, or outside of the workspace" in await bash("mkdir own; cd own; rmdir ../own")
 
 
-async def test_a_folder_that_became_a_link_out_is_not_started_in(bash, workspace, tmp_path):
-    """The folder has to be inside when the next command starts."""
+async def test_a_working_folder_that_became_a_link_outside_is_replaced_by_the_root(bash, workspace, tmp_path):
+    """The folder has to be inside the workspace when the next command starts."""
     await bash("cd sub")
     os.rename(f"{workspace.root}/sub", f"{workspace.root}/other")
     os.symlink(tmp_path, f"{workspace.root}/sub")

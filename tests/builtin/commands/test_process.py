@@ -65,7 +65,7 @@ async def test_the_state_report_of_a_command_is_read(start):
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_the_end_of_the_time_ends_every_process(start, name):
+async def test_the_time_limit_ends_every_process(start, name):
     """This includes a process that ignores the polite signal, and one that left the group."""
     script = "trap '' TERM; (trap '' TERM; setsid sleep 81.11) & echo ready; while :; do sleep 81.11; done"
     output = Output()

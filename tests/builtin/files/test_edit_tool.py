@@ -202,7 +202,6 @@ async def test_an_edit_keeps_the_line_endings_and_the_encoding_of_a_file(tmp_pat
     ],
 )
 async def test_invalid_edits_are_refused_before_the_user_is_asked(dispatcher, edits, words):
-    """The file is not read."""
     edit_arguments = [{"old": old, "new": new} for old, new in edits]
     result = await dispatcher("default").call("edit", {"path": "a.py", "edits": edit_arguments})
     assert result.kind == "bad_args"

@@ -121,7 +121,7 @@ def test_a_character_that_no_file_can_hold_is_named_with_its_position(text, word
     [("", None), ("one", None), ("a\nb\n", "\n"), ("a\r\nb", "\r\n"), ("a\r\nb\n", None), ("a\rb", None)],
 )
 def test_the_line_ending_of_a_text_is_detected_if_all_lines_agree(text, ending):
-    """A text without a newline has the default ending."""
+    """A text without a newline has no line ending, and neither has a text with mixed ones."""
     assert detect_line_ending(text) == ending
 
 

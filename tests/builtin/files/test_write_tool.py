@@ -139,7 +139,7 @@ async def test_the_difference_turns_the_old_into_the_new(tmp_path, write, old, n
     ],
 )
 async def test_a_write_keeps_the_line_endings_and_the_encoding_of_a_file(tmp_path, write, old, content, new, note):
-    """The result says so if that is not possible."""
+    """The result says what was kept, or that the encoding could not be kept."""
     (tmp_path / "a.txt").write_bytes(old)
     result = await write(content)
     assert (tmp_path / "a.txt").read_bytes() == new
@@ -319,7 +319,7 @@ def test_the_number_of_read_stamps_is_bounded():
     assert ("/4" in stamps, "/5" in stamps) == (False, True)
 
 
-async def test_a_file_whose_stamp_was_dropped_is_read_first(tmp_path, write):
+async def test_a_file_whose_stamp_was_dropped_has_to_be_read_before_a_write(tmp_path, write):
     """Otherwise a change by others since then would be lost."""
     session = Session()
     assert (await write("one\n", session=session)).kind == "ok"

@@ -129,8 +129,8 @@ def test_an_invalid_limit_is_refused(tmp_path, options):
         MemoryFolder(tmp_path, **options)
 
 
-def test_no_note_is_lost_if_threads_write_at_once(tmp_path):
-    """A note is whole at every moment, and the limit holds."""
+def test_notes_stay_whole_if_threads_write_at_once(tmp_path):
+    """The limit on their number holds, and no temporary file is left."""
     store = MemoryFolder(tmp_path, max_notes=8)
     texts = {f"text {number} " * 200 for number in range(8)}
 

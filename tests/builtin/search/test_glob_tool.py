@@ -255,8 +255,8 @@ def test_a_hostile_pattern_does_not_stall():
     ["".join(f"?{number}\n" for number in range(1_001)), f"a*{'b' * 30_000}\n", "a\n" * 300_000],
     ids=["too many", "too long", "too large"],
 )
-def test_rules_of_gitignore_that_do_not_count_are_told(tmp_path, grep, rules):
-    """What they leave out is listed, so the model should know."""
+def test_a_note_names_a_gitignore_file_that_does_not_count_in_full(tmp_path, grep, rules):
+    """Files that its rules would leave out are in the result, so the model has to know."""
     workspace = plant(tmp_path, {"src/.gitignore": rules, "src/y": "needle\n"})
     note = "(too large or with too many rules, so not all of it counts: src/.gitignore)"
     assert list_paths(workspace, "**/y") == ["src/y", note]

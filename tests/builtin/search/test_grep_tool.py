@@ -106,7 +106,7 @@ def test_results_are_bounded_and_say_how_many_more(tmp_path, grep):
 
 @pytest.mark.parametrize("mode", ["files", "count"])
 def test_rows_are_bounded_and_say_how_many_more(tmp_path, grep, mode):
-    """In the other modes the limit counts files."""
+    """The limit counts files in the modes `files` and `count`."""
     workspace = plant(tmp_path, {"c": "x\n", "b": "x\nx\n", "a": "x\n"})
     assert grep(workspace, "x", limit=1, mode=mode).split("\n") == [
         "a" if mode == "files" else "a: 1",
@@ -151,7 +151,7 @@ def test_a_long_line_is_cut_around_the_match(tmp_path, grep):
     assert len(end) < 500
 
 
-def test_an_answer_without_matches_lists_the_files_that_were_not_searched(tmp_path, grep):
+def test_an_answer_without_matches_counts_the_files_that_were_not_searched(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",

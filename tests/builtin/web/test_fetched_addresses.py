@@ -53,7 +53,7 @@ pytestmark = pytest.mark.anyio
     ],
 )
 async def test_a_public_name_for_a_private_address_is_refused(server, address):
-    """Each of the addresses is judged, in every form that an address can have."""
+    """The address of the name is judged, in every form that an address can have."""
     with pytest.raises(Safety, match="stands for"):
         await fetch_page(server, resolve=names([address]))
     assert server.asked == []

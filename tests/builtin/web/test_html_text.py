@@ -253,7 +253,7 @@ def test_a_page_of_too_many_tags_is_cut():
 
 
 def test_the_last_of_many_attributes_counts():
-    """Attributes of no use cannot keep what hides an element from being read."""
+    """A page cannot use thousands of useless attributes to keep the one that hides an element from being read."""
     padding = " ".join(f"a{number}=1" for number in range(5000))
     assert html_text(f"<p {padding} title='>' hidden>secret</p><p>shown</p>").text == "shown"
 
@@ -411,7 +411,7 @@ def test_attributes_come_back(pairs):
 
 
 @pytest.mark.parametrize("depth", [1, 127, 128, 300])
-def test_what_is_hidden_is_left_out_at_any_depth(depth):
-    """A page could otherwise tell the model what no person sees."""
+def test_hidden_elements_are_left_out_at_any_depth(depth):
+    """A page could otherwise give the model text that no person sees."""
     hidden = "<div hidden><div>a</div>b</div><script>c()</script><p style='display:none'>d<b>e</b></p>"
     assert text(f"{'<div>' * depth}{hidden}shown{'</div>' * depth}<p>out</p>") == "shown\n\nout"

@@ -44,7 +44,7 @@ def test_a_content_type_is_read(header, name, charset):
     "header",
     ["application/json", "application/ld+json", "text/css", "application/xml", "image/svg+xml", "application/x-sh"],
 )
-def test_json_and_plain_text_are_not_changed(header):
+def test_a_text_that_is_not_html_is_not_changed(header):
     """Every blank stays."""
     assert read(b' { "a":  1 }\n', header).text == ' { "a":  1 }\n'
 

@@ -350,7 +350,7 @@ async def test_large_pages_push_others_out(server):
     assert server.paths == ["/0", "/1", "/2", "/3", "/4", "/0"]
 
 
-async def test_a_new_rule_holds_for_a_cached_page(server):
+async def test_a_new_mode_holds_for_a_cached_page(server):
     """The address is judged on a hit as well."""
     server.pages["/"] = answer("x")
     session, permissions = Session(), Permissions("bypass")

@@ -238,8 +238,8 @@ def test_two_words_that_were_found_as_one_are_shown_as_the_query_has_them():
     assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
 
 
-def test_a_score_is_the_share_of_the_query_that_fits(index):
-    """Only a name has the full score."""
+def test_a_tool_that_fits_more_of_the_query_has_a_higher_score(index):
+    """Words of a description do not give the full score."""
     some, more = index.search("weather balloons")[0].score, index.search("weather forecast")[0].score
     assert 0 < some < more < 1
 
@@ -273,7 +273,7 @@ def test_keeping_looks_beyond_the_best():
     assert names(index.search("weather", 3, predicate=lambda name: name == "get_forecast")) == ["get_forecast"]
 
 
-def test_keep_may_use_the_index(index):
+def test_the_predicate_may_use_the_index(index):
     """The index holds no lock while the predicate runs."""
     assert names(index.search("weather", predicate=lambda name: bool(index.search(name)))) == ["get_forecast"]
 

@@ -84,8 +84,8 @@ def test_forms_of_a_word_have_one_stem(one, other):
     ("one", "other"),
     [("paper", "pap"), ("number", "numb"), ("status", "stat"), ("string", "str"), ("gps", "gp"), ("bed", "b")],
 )
-def test_words_with_only_the_same_ending_have_different_stems(one, other):
-    """The stem must still be a word."""
+def test_letters_that_only_look_like_an_ending_stay_in_the_stem(one, other):
+    """Otherwise `paper` and `pap` would be the same word."""
     assert stem(one) != stem(other)
 
 
@@ -129,8 +129,7 @@ def test_an_endless_run_is_cut():
     assert normalise_name("é" * 150 + "x") != normalise_name("é" * 150 + "y")
 
 
-def test_memory_is_bounded():
-    """Many runs and long ones are not kept for ever."""
+def test_the_number_of_remembered_runs_is_bounded():
     most = read_run.cache_parameters()["maxsize"]
     for number in range(most + 10):
         read_run(f"w{number}")

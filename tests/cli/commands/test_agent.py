@@ -183,7 +183,7 @@ def test_the_error_for_a_missing_key_names_the_variable(shop, monkeypatch):
 
 
 def test_a_key_of_the_environment_is_not_sent_elsewhere(shop, monkeypatch):
-    """Only a key that is named for the provider is sent to another address."""
+    """Another address gets only a key whose variable `--key-from` names."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with model(DONE) as stub:
         shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "m", "--base-url", stub.url)
@@ -263,8 +263,8 @@ def test_a_run_that_waits_takes_no_prompt(shop):
     assert "error: the run waits for answers; give them first" in ran.err
 
 
-def test_an_interrupted_run_continues_where_it_stopped(shop):
-    """It was interrupted by the limit on turns, and needs no prompt."""
+def test_a_run_that_reached_a_limit_continues_where_it_stopped(shop):
+    """It reached the limit on turns, and needs no prompt."""
     with model(LOOK, DONE) as stub:
         assert shop.run(*words(stub, "--max-turns", "1", "--save", "run.json")).code == 11
         assert shop.run(*again(stub)).code == 0

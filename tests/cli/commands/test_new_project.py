@@ -69,7 +69,7 @@ def test_a_new_project_passes_its_tests_with_our_wheel(from_a_wheel, tmp_path):
 
 
 def test_the_rule_file_of_a_new_project_counts(shop):
-    """They count for calls from the command line, too."""
+    """Its rules hold for calls from the command line."""
     make_project("my-shop")
     os.chdir("my-shop")
     words = ["call", "my_shop.tools", "count_words", "--no-ask"]

@@ -114,7 +114,10 @@ def test_a_step_with_a_record_keeps_the_record(run):
 
 
 def test_an_older_activation_cannot_write(run):
-    """After the next activation, the process of the one before cannot begin, finish or end a step."""
+    """
+    After the next activation, the process of the one before cannot begin or finish a step, note an event, or end the
+    run.
+    """
     run.begin("r", 1, "r/call/1", {}, now=3.0)
     run.activate("r", worker="v", now=4.0, max_lives=3)
     with pytest.raises(RunTakenOver, match="this process has activation 1, and the newest is 2"):

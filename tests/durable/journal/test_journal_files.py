@@ -37,7 +37,7 @@ def test_an_unknown_database_is_refused(url):
     assert raised.value.why == "store"
 
 
-def test_every_use_of_a_closed_journal_is_an_error(run):
+def test_reading_a_closed_journal_is_an_error(run):
     run.close()
     with pytest.raises(DurableError, match="was closed"):
         run.get("r")

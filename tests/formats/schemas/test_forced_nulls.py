@@ -105,8 +105,8 @@ def test_a_forced_null_is_removed(arguments, expected, form):
     ],
     ids=repr,
 )
-def test_other_values_are_not_changed(arguments):
-    """They are a required null, an unknown key, and a text that is not JSON. The check describes the problem."""
+def test_arguments_without_a_forced_null_are_not_changed(arguments):
+    """Examples are a required null, an unknown key, and a text that is not JSON. The check describes the problem."""
     assert remove_forced_nulls(arguments, TOOL) is arguments
 
 

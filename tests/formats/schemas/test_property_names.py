@@ -54,8 +54,7 @@ def test_other_providers_get_the_names_unchanged(name):
     assert "größe" in str(list(build_definitions(name, Catalog(tool_of("größe")))))
 
 
-def test_plain_names_have_no_cost():
-    """The schema that is sent is that of the tool."""
+def test_a_schema_with_plain_names_is_sent_unchanged():
     tool = tool_of("a", "b.c", "d-e")
     assert use_plain_names(tool.schema, tool, []) is tool.schema
 

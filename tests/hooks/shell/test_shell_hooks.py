@@ -103,7 +103,7 @@ async def test_a_name_that_no_tool_has_cannot_break_the_environment(bench):
     assert environ["HOOK_TOOL_NAME"].startswith("no\\x00such\\ntool\\ud800x")
 
 
-async def test_endlessly_nested_arguments_do_not_lose_the_result(bench):
+async def test_very_deep_arguments_do_not_lose_the_result(bench):
     """They were refused, and the hook sees a cut form of them."""
     deep: list[object] = []
     for _ in range(5000):

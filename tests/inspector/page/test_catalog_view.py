@@ -97,7 +97,7 @@ def test_last_call_is_sent_again(inspect, shop):
     assert panel.locator(".call pre").first.inner_text() == "42"
 
 
-def test_tool_is_shown_in_the_form_of_each_provider(inspect, shop):
+def test_tool_is_shown_in_the_form_of_the_chosen_provider(inspect, shop):
     page = inspect(shop.dispatcher).open("/catalog/add")
     page.get_by_text("As each provider gets it").click()
     page.get_by_label("Definition for").select_option("anthropic")

@@ -134,7 +134,8 @@ def test_search_shows_scores_and_words_and_the_text_for_the_model(shop_inspector
     assert "Write a file." in page.locator("details pre").inner_text()
 
 
-def test_rules_view_shows_the_deciding_rule(shop_inspector):
+def test_rules_view_shows_the_verdict_and_the_mode_that_decides(shop_inspector):
+    """A path outside of the workspace is denied."""
     page = shop_inspector.open("/rules")
     page.get_by_label("Tool", exact=True).fill("write")
     page.get_by_label("path", exact=True).fill("menu.txt")
