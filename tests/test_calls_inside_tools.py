@@ -70,23 +70,23 @@ def results_of(run):
     return [result.text for message in run.messages for result in getattr(message, "results", ())]
 
 
-async def test_what_they_cost_counts_in_the_budget_of_the_run(outer):
+async def test_the_cost_of_an_inner_call_counts_in_the_budget_of_the_run(outer):
     run = await work(outer, "paint", "paint", cost="1", prices=FREE)
     assert [text.split()[0] for text in results_of(run)] == ["ok", "halted"]
     assert (float(run.spent.tool_cost), run.spent.calls) == (0.6, 2)
 
 
-async def test_their_retries_count_in_the_budget_of_the_run(outer):
+async def test_retries_of_an_inner_call_count_in_the_budget_of_the_run(outer):
     run = await work(outer, "wait_for_rain", retries=1)
     assert (run.spent.retries, results_of(run)[0].split(":")[0]) == (1, "transient after 2")
 
 
-async def test_the_model_of_the_run_answers_them(outer):
+async def test_the_model_of_the_run_answers_an_inner_call(outer):
     run = await work(outer, "ask_model", replies=["Paint it."])
     assert results_of(run) == ["ok after 1: Paint it."]
 
 
-async def test_only_those_of_an_extension_have_the_permissions_and_hooks(outer, is_extension, recorder):
+async def test_only_an_inner_call_of_an_extension_has_the_permissions_and_hooks(outer, is_extension, recorder):
     """A call that waits is a result for the tool, and the run does not wait."""
     run = await work(outer, "burn")
     assert (run.status, results_of(run)[0].split()[0]) == ("done", "waiting" if is_extension else "ok")

@@ -68,7 +68,7 @@ def test_a_duration_has_few_digits(seconds, words):
         (0, "$0.00"),
     ],
 )
-def test_amounts_below_a_cent_are_shown(amount, words):
+def test_amounts_have_cents_and_smaller_parts(amount, words):
     """Prices of calls may be much less than a cent."""
     assert format_dollars(amount) == words
 

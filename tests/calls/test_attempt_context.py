@@ -106,7 +106,7 @@ async def test_inject_takes_the_nearest_resource(catalog):
 
 
 async def test_resources_are_made_for_each_attempt_and_closed_afterwards(catalog):
-    """This holds also for an attempt that fails. No resource is made before the verdict."""
+    """This holds also for an attempt that fails."""
     events = []
 
     def connect(context: Context) -> Iterator[str]:

@@ -75,8 +75,8 @@ def test_a_context_can_be_made_for_a_test():
     ],
     ids=str,
 )
-def test_a_secret_is_hidden_for_any_place_of_its_marker(hint):
-    """A parameter that holds one is hidden as a whole. Models see an ordinary schema."""
+def test_a_secret_marker_counts_in_any_place_of_a_hint(hint):
+    """The whole parameter is a secret. Models see an ordinary schema."""
     assert is_secret(hint)
 
     def login(key, user: str) -> None:

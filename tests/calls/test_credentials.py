@@ -172,7 +172,7 @@ async def test_a_new_mode_counts_before_a_request_for_credentials(office, mode, 
     assert (result.kind, request and (request.auth, request.asked_by)) == (kind, expected)
 
 
-async def test_a_call_that_its_author_refuses_after_a_wait_is_not_asked_about(office):
+async def test_a_call_that_its_author_refuses_during_its_run_is_not_asked_about(office):
     """The call was valid when it began. No person is asked about a call that cannot run."""
     closed = []
 

@@ -219,7 +219,7 @@ async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
 
 
 async def test_a_background_tool_can_ask():
-    """Its call waits for the answer before it goes on in the background."""
+    """A call without `background` waits for the answer, and then runs to its end."""
     catalog = Catalog()
 
     @catalog.tool(background=True)

@@ -231,7 +231,7 @@ _numbers: Iterator[int] = itertools.count()
 def test_each_configuration_has_the_same_order_of_stages(
     tmp_path: Path, configuration: Any, choices: Any, failures: int, sent: Any
 ):
-    """The result, the hooks with their order and arguments, and the audit lines are the same."""
+    """The result, the hooks with their order and arguments, and the audit lines are those of the reference."""
 
     async def run_reference() -> Any:
         log: list[Any] = []

@@ -195,7 +195,7 @@ async def test_a_hook_that_raises_fails_the_call_closed(form, is_async, error):
 
 @pytest.mark.parametrize("form", ["before", "around", "after"])
 async def test_a_hook_that_returns_none_fails_the_call_closed(catalog, form):
-    """The message has the right type."""
+    """The message says what the hook has to return."""
     hook = Recorder()
     setattr(hook, form, lambda *arguments: None)
     result = await Dispatcher(catalog, hooks=[hook]).call("add", {"a": 1})

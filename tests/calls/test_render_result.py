@@ -128,7 +128,7 @@ def test_parts_are_content_and_text():
     ],
 )
 def test_parts_are_converted_for_sending(value, parts, structured):
-    """Other values between them become one text."""
+    """A value beside them becomes a part as well."""
     result = render_result(value, PLAIN)
     assert list(result.parts) == parts
     assert structured is ... or result.value == structured

@@ -170,8 +170,8 @@ class Recorder:
         return result
 
 
-async def test_only_hooks_before_a_call_do_not_run_again_on_resume(shed):
-    """The person approved the arguments after these hooks, and they run."""
+async def test_before_hooks_do_not_run_again_on_resume_and_other_hooks_do(shed):
+    """The call runs with the arguments that the before-hooks left and the person approved."""
     hook = Recorder()
     dispatcher = shed.dispatcher(hooks=[hook])
     request = await waiting(dispatcher)
@@ -183,7 +183,7 @@ async def test_only_hooks_before_a_call_do_not_run_again_on_resume(shed):
 
 
 async def test_a_question_of_a_hook_is_answered_by_a_person(shed):
-    """The hook does not ask again on resume, and other rules do."""
+    """The hook does not ask again on resume."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

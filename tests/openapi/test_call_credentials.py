@@ -269,7 +269,7 @@ def test_a_credential_with_a_line_break_is_not_shown(scheme, caplog):
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", "https://login.example@evil.example/", "https://лogin.example/"]
 )
-def test_a_login_page_of_the_document_is_not_shown_as_a_link(url):
+def test_a_misleading_login_address_of_the_document_is_not_shown(url):
     flow = {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": url}}}
     data = document(
         {"get /pets": {"operationId": "list"}}, components={"securitySchemes": {"o": flow}}, security=[{"o": []}]

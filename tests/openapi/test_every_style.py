@@ -264,7 +264,7 @@ def test_a_parameter_that_is_the_whole_query_is_a_form():
 
 
 def test_a_path_needs_exactly_the_parameters_in_its_braces():
-    """The document may not describe them. Braces would be sent unchanged otherwise."""
+    """This holds even if the document does not describe them. Braces would be sent unchanged otherwise."""
     parameters = [{"name": "other", "in": "path", "required": True, "schema": {"type": "string"}}]
     data = document({"get /x/{id}": {"operationId": "send", "parameters": parameters}})
     assert call(data, "send", {"id": "a"}).unwrap()["path"] == "/v1/x/a"

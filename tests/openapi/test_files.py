@@ -93,5 +93,5 @@ def test_a_file_that_is_null_is_left_out():
     ],
 )
 def test_a_text_is_sent_unchanged(schema):
-    """The document itself may have it in base64."""
+    """The document itself may describe it as base64."""
     assert WRITTEN.encode() in upload(form(schema), {"file": WRITTEN, "name": "x"})

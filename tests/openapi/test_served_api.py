@@ -56,7 +56,7 @@ async def test_a_client_lists_and_calls_the_operations(path, address):
     assert address in person.questions[0].message
 
 
-async def test_a_refused_call_sends_no_request(path, address):
+async def test_a_refused_call_is_an_error_that_says_so(path, address):
     async with connect(path, address, Person(NO)) as client:
         refused = await client.call_tool("tree", {"name": "a"})
     assert refused.is_error

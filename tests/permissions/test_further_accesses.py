@@ -164,8 +164,8 @@ async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
 @pytest.mark.parametrize(
     ("target", "kind"), [("kept.db", "safety"), ("kept.db-wal", "safety"), ("x/../kept.db", "safety"), ("other", "ok")]
 )
-async def test_no_tool_accesses_files_of_the_dispatcher(tmp_path, target, kind):
-    """Reading and writing are refused even in mode `bypass`."""
+async def test_no_tool_reads_files_of_the_dispatcher(tmp_path, target, kind):
+    """This holds even in mode `bypass`."""
     judges = CallJudges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
     tool = asking(lambda arguments: [Reads(arguments["text"]), Query(arguments["text"])]).catalog["note"]
     judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": target})

@@ -87,7 +87,7 @@ async def test_a_call_runs_only_if_the_gate_returns_true(says, kind):
 
 
 @pytest.mark.parametrize("says", [lambda call: False, async_no, raises], ids=["no", "async", "raises"])
-async def test_a_harmless_call_is_asked_about_by_the_gate(says):
+async def test_a_call_that_destroys_nothing_goes_through_the_gate(says):
     """The name of the gate promises no exception."""
     catalog, ran = world()
     assert (await Dispatcher(catalog, permissions=PermissionGate(says)).call("write", {})).kind == "denied"

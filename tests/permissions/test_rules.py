@@ -266,8 +266,8 @@ def test_an_extra_argument_does_not_hide_an_access():
         ("../*", "../x", True),
     ],
 )
-def test_a_text_with_two_dots_does_not_match_a_wildcard(pattern, value, expected):
-    """The text has no marker, but the tool may use it as a path."""
+def test_a_text_that_leaves_a_folder_does_not_match_a_wildcard(pattern, value, expected):
+    """A tool may use any text as a path. A pattern may begin with `../`, and a name may contain two dots."""
     request = build_request(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
 
@@ -473,8 +473,8 @@ def test_every_form_of_a_rule_is_read_back_unchanged(text):
     assert read_rule(str(read_rule(text))) == read_rule(text)
 
 
-def test_case_does_not_matter_for_paths():
-    """The kind of a value may decide about its comparison. Then `~=` is refused or warned of."""
+def test_a_rule_for_paths_cannot_ignore_case():
+    """The kind of a value may decide how it is compared. Then `~=` is refused or warned of."""
     with pytest.raises(RuleError, match="write `=`"):
         Rule("deny", "write(path~=src/**)")
 
@@ -484,7 +484,7 @@ def test_case_does_not_matter_for_paths():
     assert "`~=` compares texts" in Rule("deny", "save(file~=src/**)").mistake(Tool.described(save))
 
 
-def test_a_text_with_two_dots_is_not_allowed_in_any_case():
+def test_a_text_that_leaves_a_folder_does_not_match_if_case_is_ignored():
     """It may be a path."""
 
     def save(name: str) -> None:

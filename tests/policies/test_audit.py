@@ -258,7 +258,7 @@ def test_an_unreadable_line_is_reported_in_its_place(path, line, reason):
 
 
 def test_a_rotated_log_goes_on_in_a_new_file(path):
-    """The old file does not change."""
+    """Only its owner can read and write it."""
     log = AuditLog(path)
     log.write("verdict", number=1)
     path.rename(path.with_suffix(".1"))

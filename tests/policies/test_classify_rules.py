@@ -45,7 +45,7 @@ def test_the_rule_of_the_nearest_class_wins(rules):
     assert type(classify_error(ValueError(), rules)) is Safety
 
 
-def test_the_table_adds_its_facts_to_the_class_of_a_user():
+def test_the_table_adds_its_facts_to_the_class_that_a_rule_chooses():
     """A rule that makes the errors of httpx transient does not say whether the call took effect."""
     rules = {httpx.HTTPError: Transient}
     assert classify_error(httpx.ReadTimeout("x"), rules).happened == "maybe"

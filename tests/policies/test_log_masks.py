@@ -37,7 +37,7 @@ def logged(request, caplog):
         ("http://h/x?keyword=lamp&mail=a@b", "http://h/x?keyword=lamp&mail=a@b"),
     ],
 )
-def test_an_address_is_masked_by_the_names_of_its_parameters(logged, address, masked):
+def test_credentials_and_secret_parameters_of_an_address_are_masked(logged, address, masked):
     assert f"GET {masked} 200" in logged("GET %s %d", address, 200)
 
 

@@ -271,7 +271,7 @@ def test_a_masked_uri_is_still_a_uri(rule):
     ],
 )
 def test_media_types_are_masked(part, media_type):
-    """An invalid media type after masking is replaced or left out."""
+    """A media type that masking makes invalid is replaced or left out."""
     result = Redaction([re.compile(r"sk-\d")]).mask_result(ToolResult("t", parts=[part]))
     assert result.parts[0].media_type == media_type
 

@@ -44,7 +44,7 @@ async def test_a_call_that_succeeds_is_not_repeated_and_has_no_notes():
 
 
 async def test_a_transient_failure_is_tried_again():
-    """The wait before it doubles, and each has a note."""
+    """The wait doubles each time, and each failed attempt has a note."""
     call = Failing(Transient("one"), Transient("two"))
     assert await run_retrying(call) == (
         "answer",

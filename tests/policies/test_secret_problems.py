@@ -91,7 +91,6 @@ def test_check_does_not_show_a_secret(function, arguments, validation):
 @pytest.mark.anyio
 @pytest.mark.parametrize(("function", "arguments"), REFUSED)
 async def test_check_async_does_not_show_a_secret(function, arguments):
-    """It has the same problems as `check`."""
     with pytest.raises(BadArgs) as raised:
         await Tool.of(function).check_async(arguments)
     assert KEY not in collect_texts(raised.value)
@@ -173,8 +172,8 @@ def test_a_problem_shows_the_value_if_the_tool_has_no_secrets():
 
 
 @given(st.text(min_size=4, max_size=30).filter(lambda text: text not in "the value does not fit"), st.text(max_size=5))
-def test_no_form_of_a_secret_is_quoted(secret, amount):
-    """It may be plain, or as in JSON or Python."""
+def test_no_secret_is_quoted(secret, amount):
+    """The check of the author quotes it, and the type of the parameter refuses it."""
     with pytest.raises(BadArgs) as raised:
         tool(quote).check({"amount": 1, "key": secret})
     assert secret not in str(raised.value).replace("[redacted]", "").replace("the key", "").replace("does not fit", "")

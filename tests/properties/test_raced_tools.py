@@ -161,7 +161,7 @@ def read_report():
 
 
 @pytest.mark.long
-async def test_the_race_can_fail(stage):
+async def test_the_race_exposes_a_careless_workspace(stage):
     """A workspace that resolves and then opens leaks text and changes files outside."""
     root, outside = stage(0)
     before, paths = snapshot(outside), files_in(root)

@@ -107,7 +107,7 @@ def test_values_are_the_arguments_of_the_function(case: Case, data):
     ids=["bounds", "pattern", "open", "recursive"],
 )
 def test_no_health_check_complains(schema):
-    """Drawing is not slow, examples are not too large, and few are thrown away."""
+    """Examples are not too large, and few are thrown away. Slow drawing is not checked here."""
 
     @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arguments(schema), bad_arguments(schema))

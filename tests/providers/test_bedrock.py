@@ -146,7 +146,7 @@ def ask_official_client(arguments: dict[str, Any]) -> Any:
 
 
 async def test_the_request_is_the_one_that_the_official_client_sends(monkeypatch):
-    """The address, the body and the signature are equal."""
+    """The address, the body, the credentials and the list of signed headers are equal."""
     import botocore.auth
 
     moment = botocore.auth.get_current_datetime()

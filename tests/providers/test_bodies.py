@@ -236,7 +236,7 @@ def test_words_that_do_not_fit_the_message_are_not_sent(name):
 
 @each_provider
 @pytest.mark.parametrize("content", [None, "x", 5, [1], {"a": 1}, ["x"], {"fields": 3, "calls": 4}], ids=str)
-def test_native_content_of_an_unknown_shape_is_sent_as_text(name, content):
+def test_native_content_of_an_unknown_shape_does_not_replace_the_text(name, content):
     """It may come from a file."""
     message = AssistantMessage(text="Hm.", native=Native(name, content))
     assert "Hm." in str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))

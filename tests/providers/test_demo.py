@@ -83,7 +83,7 @@ async def test_without_a_key_the_demo_names_the_variables():
 
 
 async def test_a_provider_that_refuses_the_key_ends_the_demo():
-    """It has the reason of the provider and not the key."""
+    """The message says that the model could not be asked, and does not show the key."""
     async with serving(Answer(401, {"error": {"message": "no such key"}})) as stub:
         code, output, wrong = await run_demo(PROVIDER="openai", BASE_URL=f"{stub.url}/v1", API_KEY=KEY)
     assert code == 1

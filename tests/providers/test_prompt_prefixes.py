@@ -183,7 +183,7 @@ def test_the_requests_of_a_session_share_a_cache_key(name):
 
 
 @pytest.mark.parametrize(("name", "takes"), [("mistral", True), ("fireworks", True), ("groq", False), ("xai", False)])
-def test_services_with_a_cache_key_get_it(name, takes):
+def test_only_services_that_accept_a_cache_key_get_one(name, takes):
     body = body_of(create_provider(f"{name}:m", api_key="k"), hello(session=Session()))
     assert ("prompt_cache_key" in body) is takes
 

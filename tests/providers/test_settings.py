@@ -66,7 +66,7 @@ def test_a_gemini_model_has_the_path_of_its_name(model, path):
 
 
 async def test_a_client_of_the_user_is_used_and_stays_open():
-    """Its own headers come before ours."""
+    """Its headers replace ours."""
     async with serving(Turn(text="Hi")) as stub, httpx.AsyncClient(headers={"anthropic-version": "mine"}) as client:
         async with build_provider("anthropic", stub, client=client) as provider:
             await provider.reply(hello())
@@ -91,7 +91,6 @@ async def test_an_invalid_certificate_is_not_transient():
 
 
 async def test_a_request_that_is_not_json_is_refused_before_it_is_sent():
-    """The error names the value."""
     async with serving() as stub, build_provider("openai", stub, options={"seed": float("nan")}) as provider:
         with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
             await provider.reply(hello())

@@ -98,7 +98,7 @@ OPENING = {"anthropic": [IDLE_EVENTS["anthropic"][1]]}
     [(name, event) for name in NAMES for event in ODD_EVENTS + IDLE_EVENTS[name]],
     ids=lambda value: json.dumps(value)[:60] if isinstance(value, dict) else value,
 )
-async def test_an_empty_event_is_not_progress(name, event):
+async def test_an_event_that_adds_nothing_to_the_answer_is_not_progress(name, event):
     """The same event may count once, when it begins a part of the answer."""
     clock = Clock()
     opening = map(line, OPENING.get(name, []))

@@ -179,7 +179,7 @@ def test_the_application_can_protect_further_patterns(app, protected, access, fi
 
 @pytest.mark.parametrize("is_text", [True, False])
 def test_a_path_of_the_application_is_protected_under_its_real_name(app, tmp_path, is_text):
-    """It may be given through a link. The folder above it and the files in it are protected as well."""
+    """It may be given through a link. The files in a protected folder are protected as well."""
     (app / "store").mkdir()
     (tmp_path / "link").symlink_to("app")
     paths = [tmp_path / "link/store", tmp_path / "link/a.db"]
@@ -346,7 +346,7 @@ def test_a_path_in_bytes_is_judged_by_its_text(app):
     ],
 )
 def test_a_mistake_is_reported_at_construction(options, error, message):
-    """The message has the right form."""
+    """The message says what would be right."""
     with pytest.raises(error, match=message):
         SafetyChecks(**options)
 

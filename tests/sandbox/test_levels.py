@@ -122,7 +122,7 @@ def test_the_rest_of_a_repository_can_be_changed(real, folder):
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_read_only_folder_is_not_changed(tmp_path, name):
-    """It may be inside the workspace or beside it. A writable folder may be inside it."""
+    """It is inside the workspace, and a writable folder is inside it."""
     (tmp_path / "root" / "vendor" / "own").mkdir(parents=True)
     (tmp_path / "root" / "vendor" / "file").write_text("vendored\n")
     workspace = Workspace(

@@ -141,8 +141,8 @@ def test_a_command_is_ended_when_a_protected_file_is_saved_again(folder, path):
     assert running("51.71") == []
 
 
-def test_a_command_that_ends_at_that_moment_is_reported(folder):
-    """Its output may be the secret. Its exit code is its own."""
+def test_a_command_that_ends_together_with_a_replacement_is_reported(folder):
+    """Its output may be the secret."""
     sandbox = level(Workspace(folder), "bubblewrap")
     # The launcher sleeps meanwhile, so it hears of both at once.
     script = "echo ready; read go; cat app/.env; exit 3"
@@ -275,7 +275,7 @@ def test_any_number_of_secrets_is_covered(tmp_path):
     ids=["says why", "is killed", "does nothing"],
 )
 def test_a_failure_of_bubblewrap_is_not_a_failure_of_the_command(tmp_path, folder, script, message):
-    """The report has the message of bubblewrap."""
+    """The report says why it failed."""
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script))
     outcome, done = report(sandbox, "echo ran", cwd=folder)
     assert outcome["exit_code"] == done.returncode == 125

@@ -148,7 +148,7 @@ def test_a_provider_may_name_its_model(place, text, overrides, expected):
     ],
 )
 def test_the_key_of_one_provider_does_not_go_to_another(place, overrides, address, key):
-    """The settings for the provider of a file do not count for a provider from the command line."""
+    """The address and the key in a file do not count if the command line chooses another provider."""
     place.settings('provider = "anthropic:m"\nbase_url = "http://localhost:9"\nkey_from = "MY_KEY"\n', of="user")
     merged = place.load(overrides=overrides)
     assert (merged["base_url"], merged["key_from"]) == (address, key)

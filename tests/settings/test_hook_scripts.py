@@ -155,7 +155,7 @@ def test_a_file_of_the_project_is_recognized_by_any_path(project, tmp_path, monk
 
 
 def test_a_list_names_the_scripts_of_a_command(project):
-    """Data files are left out. Scripts in the command itself count in any case."""
+    """With a list, the data file of `jq` does not count. The files of an `sh` command count in any case."""
     hook(project, "jq . data.json", [])
     assert find_scripts(project) == []
     hook(project, "make check", ["tools/check.py"])

@@ -336,7 +336,7 @@ def test_a_settings_error_can_be_pickled():
 @pytest.mark.parametrize(
     ("command", "is_told"), [("./check.sh", True), ("scripts/x", True), (".toolkit/check.sh", False)]
 )
-def test_a_script_of_a_project_lies_in_the_trusted_folder(project, command, is_told):
+def test_a_script_of_a_project_has_to_lie_in_the_trusted_folder(project, command, is_told):
     """A tool could write a script elsewhere after the user has trusted the folder."""
     (project / ".toolkit/toolkit.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
     if not is_told:

@@ -96,7 +96,7 @@ def test_a_command_is_denied_or_asked_about_with_any_further_words(place, tools,
 
 
 def test_a_command_is_allowed_only_in_its_exact_words(place, tools):
-    """An allowed command with further words is another command."""
+    """With further words it is another command, unless the entry ends with `:*`."""
     pytest.importorskip("tree_sitter_bash")
     place.settings(as_toml({"commands.allow": ["npm test", "git:*"]}), of="user")
     with contextlib.closing(build_dispatcher(place.load(), tools)) as dispatcher:

@@ -116,8 +116,8 @@ def test_any_change_asks_again(trust, project, change):
     assert not trust.is_trusted(project)
 
 
-def test_a_changed_folder_can_be_trusted_again_or_changed_back(trust, project):
-    """The content counts, and not the time."""
+def test_only_the_content_that_was_trusted_last_counts(trust, project):
+    """The older content does not count any more, although the user trusted it once."""
     trust.trust(project)
     change_content(project / ".toolkit")
     trust.trust(project)

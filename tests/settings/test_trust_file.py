@@ -89,8 +89,8 @@ def test_many_writers_lose_no_entry(trust, tmp_path):
     assert len(trust.folders()) == 30
 
 
-def test_a_write_that_fails_leaves_the_old_file(trust, project, tmp_path):
-    """The new file is put in place at once, or not at all."""
+def test_a_write_that_fails_leaves_no_temporary_file(trust, project, tmp_path):
+    """The old content works again when it is put back."""
     trust.trust(project)
     before = trust.path.read_bytes()
 

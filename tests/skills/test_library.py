@@ -196,7 +196,7 @@ def test_each_mistake_is_logged_once(tmp_path, caplog):
 
 
 def test_finishing_raises_the_problems(desk):
-    """A program calls it at the end of a start-up without faults."""
+    """A program calls it at the end of a start-up that must have no problems."""
     desk.write("a.md")
     desk.skills.finish()
     desk.write("b.md", "colour: red")

@@ -103,7 +103,7 @@ def test_the_standard_library_keeps_every_law_but_one(function):
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
-def test_a_standard_function_raises_for_values_without_an_annotation():
+def test_a_standard_function_raises_for_values_that_no_annotation_forbids():
     """The schema allows null, and the function does not."""
     (violation,) = [
         candidate

@@ -48,7 +48,7 @@ def test_loading_a_module_finds_its_tools_and_catalogs(write_module):
     assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
 
 
-def test_exports_of_a_package_count_for_any_place_of_their_definition(write_module):
+def test_exports_of_a_package_count_wherever_they_are_defined(write_module):
     """A package whose functions come from its modules lists them in `__all__`."""
     write_module("inner_tools", "def shout(text: str) -> str:\n    'Say it louder.'\n    return text.upper()\n")
     name = write_module(

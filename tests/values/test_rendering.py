@@ -191,7 +191,7 @@ def test_keys_that_become_one_keep_all_values():
     }
 
 
-def test_many_keys_that_become_equal_take_little_time():
+def test_many_keys_that_become_equal_get_different_names():
     """Each is numbered once, and not counted from the start."""
     assert len(dict_with_unique_keys(("a", number) for number in range(50_000))) == 50_000
 

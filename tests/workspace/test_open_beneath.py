@@ -86,7 +86,7 @@ def test_opening_a_missing_path_has_the_error_of_the_system(tree, way, path, fla
 
 @pytest.mark.parametrize("path", ["", "/etc/passwd", "..", "a/../a", "a/./b", "a//b", "a/", "./a", "../outside"])
 def test_a_path_that_is_not_plain_is_refused(tree, way, path):
-    """It could lead upwards, and never reaches the system."""
+    """It could lead upwards or elsewhere, and never reaches the system."""
     with pytest.raises(ValueError, match="plain path"):
         open_beneath(OpenFolder(str(tree), way=way), path, PATH_FLAGS)
 

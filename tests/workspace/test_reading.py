@@ -259,7 +259,7 @@ def test_a_moved_root_is_refused(root, space, use):
     ],
 )
 def test_options_are_checked_at_construction(root, options, error, reason):
-    """The error has the name of the option."""
+    """The error has the name of the option or the wrong value."""
     with pytest.raises(error, match=reason):
         Workspace(root, **options)
 

@@ -111,7 +111,7 @@ async def test_a_cancelled_opening_leaves_no_process(tmp_path):
 
 @pytest.mark.long
 async def test_a_call_after_closing_is_an_error():
-    """The tools stay in the view, and a call of one has the remedy."""
+    """The tools stay in the view, and a call of one says that `Servers` is closed."""
     async with Servers(evil=hostile()) as tools:
         pass
     result = await Dispatcher(tools).call("evil_echo", {"text": "x"})

@@ -42,7 +42,7 @@ def buy(server, pins, rules=ALLOWED, ask=None, session=None):
         return result
 
 
-def test_a_rule_allows_a_tool_until_a_change():
+def test_a_rule_allows_a_tool_until_its_definition_changes():
     """A changed definition asks in spite of the rule, shows the difference, and counts after a person has agreed."""
     pins = Pins()
     assert buy(shop()[0], pins).kind == "ok"

@@ -100,8 +100,8 @@ async def test_cancelling_a_call_cancels_the_call_at_the_server(mode):
         await wait_until(lambda: notes == ["started", "cancelled"])
 
 
-async def test_rules_can_hide_refuse_and_ask():
-    """Without a rule, a call of a server asks the user of the client."""
+async def test_a_denied_tool_is_hidden_and_other_calls_ask():
+    """The question goes to the user of the client."""
     person = Person(YES)
     async with gateway(NEW, "deny shop_fail", shop=build_shop([]), memos=build_memos(), person=person) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]

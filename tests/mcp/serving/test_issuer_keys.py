@@ -75,7 +75,7 @@ async def test_a_revoked_key_does_not_count_any_more():
         assert len(server.requests) == 2
 
 
-async def test_known_keys_survive_an_outage_of_a_day():
+async def test_known_keys_survive_an_outage_for_a_day():
     """After that no token counts, and one good answer ends it."""
     async with serving() as server:
         server.script = [page(RSA), answer(500)]

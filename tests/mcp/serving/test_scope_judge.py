@@ -148,7 +148,7 @@ async def test_a_sync_tool_sees_the_request_in_its_thread():
     ],
 )
 def test_scopes_without_a_valid_grant_are_refused(scopes, problem):
-    """The message has the right form."""
+    """The message says what is wrong."""
     with pytest.raises((TypeError, ValueError), match=problem):
         ScopeJudge(scopes)
 

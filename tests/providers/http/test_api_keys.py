@@ -15,7 +15,7 @@ SECRET = "sk-0123456789/abc+def"
 
 @pytest.mark.parametrize("render", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_key_is_never_shown(render):
-    """It is not in the repr, in formatted text, in a copy or in a pickle."""
+    """It is not in the repr or in formatted text, and it cannot be copied or pickled."""
     key = ApiKey(SECRET)
     assert key.reveal() == SECRET
     assert SECRET not in f"{key} {key!r} {[key]}"

@@ -145,7 +145,7 @@ def test_quoting_is_undone(arguments):
     ],
 )
 def test_every_command_is_found(text, names):
-    """The order is that of the text."""
+    """A command inside a substitution comes before the command around it."""
     assert tops(text) == names
 
 

@@ -101,7 +101,8 @@ def test_the_watch_is_readable_as_soon_as_a_name_changes(tmp_path):
     assert covers.fileno() == -1
 
 
-def test_too_many_folders_for_a_watch_are_checked_by_polling(tmp_path):
+def test_too_many_folders_for_a_watch_leave_no_descriptor_to_wait_for(tmp_path):
+    """The launcher has to poll the watch then."""
     covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)], max_folders=0)
     assert covers.fileno() == -1
 

@@ -90,7 +90,7 @@ def test_a_function_that_does_not_end_is_stopped(style, spin):
 
 
 def test_a_function_that_cannot_be_ended_is_reported():
-    """It swallows every exception and ends when it wants, and the finding says so."""
+    """It swallows every exception and ends when it wants."""
     enough, ended = threading.Event(), threading.Event()
 
     @tool(read_only=True, catalog=None)

@@ -362,7 +362,7 @@ def test_files_written_twice_are_compared(tmp_path):
 
 
 def test_streams_are_watched():
-    """A stream that does not end is closed when its time is over."""
+    """A stream that ends is accepted. One that does not end is closed when its time is over."""
 
     @tool(read_only=True, catalog=None)
     async def ticks(forever: Annotated[bool, "Whether it goes on."]) -> AsyncIterator[int]:

@@ -96,7 +96,7 @@ def test_a_description_beside_a_reference_is_kept():
     ],
 )
 def test_the_description_of_a_parameter_stands_beside_a_reference(hint, description):
-    """It comes from the docstring."""
+    """It comes from the annotation or the docstring."""
 
     def probe(value):
         """

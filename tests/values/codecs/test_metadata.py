@@ -435,7 +435,7 @@ def test_a_plain_validator_needs_no_json_form_of_the_class(validation):
     ],
 )
 def test_metadata_is_shown_in_the_schema(hint, schema):
-    """It becomes a keyword or a sentence."""
+    """It becomes a keyword or a sentence, if one of them can express it."""
     assert schema_of(hint) == schema
 
 

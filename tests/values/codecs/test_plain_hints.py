@@ -59,7 +59,7 @@ def test_a_cached_codec_equals_a_new_one(hint, values):
 
 
 def test_a_plain_codec_is_built_once():
-    """All tools of all modules share it. The cache has a limit."""
+    """All tools of all modules share it."""
     create_hint_reader()._rules.plain_codecs.clear()
     assert create_hint_reader({"a": 1}).codec(list[str] | None) is create_hint_reader({"b": 2}).codec(list[str] | None)
 

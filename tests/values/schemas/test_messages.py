@@ -74,8 +74,8 @@ def words(schema: Any, value: Any) -> list[str]:
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:30],
 )
-def test_each_keyword_has_a_message_with_the_right_form(schema, value, message):
-    """The message also has the given value, in one line."""
+def test_each_keyword_has_a_message_that_says_what_would_be_right(schema, value, message):
+    """It is one line."""
     assert words(schema, value) == [message]
 
 

@@ -115,7 +115,7 @@ def test_keys_are_sorted_by_code_point():
 
 
 def test_the_largest_float_is_written_exactly():
-    """It equals that integer."""
+    """It has all the digits of the equal integer."""
     assert encode_canonical(1.7976931348623157e308) == str(int(1.7976931348623157e308))
 
 
