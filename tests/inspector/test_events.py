@@ -51,6 +51,15 @@ async def test_a_listener_continues_after_its_last_event():
         assert (kind, data["kind"]) == ("call", "waiting")
 
 
+async def test_a_listener_begins_at_the_place_that_about_names():
+    async with serving(build_inspector()) as browser:
+        await browser.call("add", a=1)
+        about = await browser.get("about")
+        await browser.call("add", a=2)
+        events = await read_events(browser, 2, after=about["place"])
+        assert [(kind, data["number"]) for kind, data, _ in events] == [("call", 2)] * 2
+
+
 @pytest.mark.parametrize("after", ["x", "9-9", "-", "00000000-1", "🦆"])
 async def test_a_place_of_another_server_is_a_reset(after):
     log = EventLog()

@@ -215,6 +215,7 @@ class Inspector:
             "kinds": sorted(KINDS),
             "statuses": get_args(RunStatus),
             "problems": self._list_problems(),
+            "place": self.history.events.place,
         }
 
     def _list_problems(self) -> list[dict[str, str]]:

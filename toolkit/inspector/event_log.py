@@ -45,6 +45,11 @@ class EventLog:
         """How many pages listen now."""
         return len(self._waiting)
 
+    @property
+    def place(self) -> str:
+        """The id of the newest event: who reads a list now and then follows the log from here, misses nothing."""
+        return f"{self._mark}-{self._last}"
+
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
         """Keep an event, and send it to all listeners."""
         text = encode_line(dict(data))

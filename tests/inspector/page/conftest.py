@@ -55,6 +55,27 @@ class Inspected:
         return page
 
 
+@pytest.fixture
+def answer_late():
+    """Return a function that starts a request, and does something else before the page gets the answer to it."""
+
+    def answer_late(page: Any, address: str, start: Callable[[], Any], meanwhile: Callable[[], Any]) -> None:
+        held: list[str] = []
+
+        def hold(route: Any) -> None:
+            response = route.fetch()
+            held.append(route.request.url)
+            meanwhile()
+            route.fulfill(response=response)
+
+        page.route(address, hold, times=1)
+        with page.expect_request_finished(lambda request: request.url in held):
+            start()
+        page.evaluate("new Promise((resume) => requestAnimationFrame(() => requestAnimationFrame(resume)))")
+
+    return answer_late
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A browser, without a window."""

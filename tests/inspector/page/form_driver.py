@@ -50,8 +50,10 @@ class FormDriver:
         self.root = root
 
     def resolve(self, schema: Any) -> dict[str, Any]:
-        """Return *schema* with its reference put in its place."""
+        """Return *schema* with its reference put in its place, and the only type of a list of types."""
         schema = {} if schema is True else schema
+        if isinstance(schema.get("type"), list) and len(schema["type"]) == 1:
+            schema = {**schema, "type": schema["type"][0]}
         if "$ref" not in schema:
             return schema
         target = self.root["$defs"][schema["$ref"].removeprefix("#/$defs/")]

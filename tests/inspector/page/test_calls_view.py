@@ -50,6 +50,40 @@ def test_parallel_calls_lie_side_by_side(inspect, shop):
     assert bars[1]["x"] < bars[0]["x"] + bars[0]["width"]
 
 
+def test_call_between_the_first_list_and_the_stream_is_seen(inspect, shop):
+    inspected = inspect(shop.dispatcher)
+    page = inspected.new_page(inspected)
+
+    def call_first(route):
+        inspected.call("add", {"a": 1})
+        route.continue_()
+
+    page.route("**/api/events*", call_first)
+    page.goto(f"{inspected.url}/#token={inspected.token}&/calls")
+    page.get_by_role("option", name="ok add").wait_for()
+
+
+def test_call_that_ends_while_a_list_is_on_its_way_has_ended_in_the_list(inspect, shop):
+    """The list says that it runs, and comes after the news of its end."""
+    inspected = inspect(shop.dispatcher)
+    future = run_beside(lambda: inspected.inspector.dispatcher.call_sync("brew", {"minutes": 3}))
+    assert shop.running.wait(60)
+    page = inspected.open("/calls/1")
+    page.get_by_role("option", name="running brew").wait_for()
+
+    def end_first(route):
+        response = route.fetch()
+        with page.expect_response("**/api/calls/1"):  # the page asks for it when it hears of the end
+            shop.released.set()
+            assert future.result(60).kind == "ok"
+        route.fulfill(response=response)
+
+    page.route("**/api/calls?*", end_first, times=1)
+    page.get_by_label("Tool", exact=True).fill("brew")
+    page.get_by_role("option", name="ok brew").wait_for()
+    assert page.get_by_role("option", name="running brew").count() == 0
+
+
 def test_filters_leave_only_matching_calls(inspect, shop):
     inspected = inspect(shop.dispatcher)
     for tool, arguments in (("add", {"a": 1}), ("add", {"a": "x"}), ("greet", {"name": "ada"})):

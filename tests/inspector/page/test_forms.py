@@ -126,7 +126,7 @@ def test_every_construct_has_its_control(probe_page):
 @given(schemas_with_values(), json_values())
 @settings(**PATIENT)
 def test_written_value_is_read_back(probe_page, drawn, other):
-    """An old call fills the form with its values, whether they fit the schema or not."""
+    """An old call fills the form with its values, whether they fit the schema or not. It may ask for missing ones."""
     schema, fitting = drawn
     for value in (fitting, {"value": other}):
         read = probe_page.page.evaluate(
@@ -141,8 +141,8 @@ def test_written_value_is_read_back(probe_page, drawn, other):
             [json.dumps(schema), json.dumps(value)],
         )
         back, problems = json.loads(read)
-        assert problems == []
         assert is_same_json(back, value)
+        assert problems == [] or value is not fitting
 
 
 def test_secrets_are_masked(probe_page):

@@ -42,6 +42,23 @@ def test_uncertain_step_is_marked_and_the_run_cancelled(inspect, tmp_path, datab
     assert page.locator(".run .mark").first.inner_text() == "cancelled"
 
 
+def test_list_for_an_earlier_filter_is_not_shown(inspect, tmp_path, database, answer_late):
+    inspected = inspect(Shop(tmp_path).dispatcher, database=database)
+    page = inspected.open("/runs")
+    runs = page.get_by_role("option", name="Pay what is open.")
+    runs.wait_for()
+    status = page.get_by_label("Status", exact=True)
+
+    def choose(name):
+        with page.expect_request_finished(lambda request: f"status={name}" in request.url):
+            status.select_option(name)
+
+    choose("done")
+    page.get_by_text("No runs yet.").wait_for()
+    answer_late(page, "**/api/runs?*", lambda: status.select_option("all"), lambda: choose("failed"))
+    assert runs.count() == 0
+
+
 def test_live_run_appears_with_its_conversation(inspect, tmp_path):
     inspected = inspect(Shop(tmp_path).dispatcher)
     page = inspected.open("/runs")

@@ -134,6 +134,22 @@ def test_search_shows_scores_and_words_and_the_text_for_the_model(shop_inspector
     assert "Write a file." in page.locator("details pre").inner_text()
 
 
+def test_answer_to_an_earlier_search_is_not_shown(shop_inspector, answer_late):
+    page = shop_inspector.open("/search")
+
+    def search(words, tool):
+        page.get_by_label("Search for").fill(words)
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name=tool, exact=True).wait_for()
+
+    def start():
+        page.get_by_label("Search for").fill("write a file")
+        page.keyboard.press("Enter")
+
+    answer_late(page, "**/api/search?query=write*", start, lambda: search("add", "add"))
+    assert page.get_by_role("link", name="write", exact=True).count() == 0
+
+
 def test_rules_view_shows_the_verdict_and_the_mode_that_decides(shop_inspector):
     """A path outside of the workspace is denied."""
     page = shop_inspector.open("/rules")

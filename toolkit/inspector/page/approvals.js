@@ -8,7 +8,7 @@ import {
 } from "./dom.js";
 import { makeForm } from "./form.js";
 import { formatJson } from "./json.js";
-import { attempt, clock, makeSplit, notice } from "./layout.js";
+import { clock, makeSplit, notice, readLatest } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, post } from "./server.js";
 
@@ -28,7 +28,7 @@ export async function show(main, place, app) {
   let panel = null;
 
   async function load() {
-    const answer = await attempt(state, () => get("approvals"));
+    const answer = await readLatest(state, () => get("approvals"));
     if (!answer) return;
     requests = answer.open.map((request) => ({ ...request, key: request.id }));
     const words = requests.length ? `${requests.length} open` : "Nothing waits for an answer.";

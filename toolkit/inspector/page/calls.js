@@ -4,7 +4,7 @@
 
 import { callView, kindMark } from "./call_view.js";
 import { choice, count, h, labelled, muted, replace } from "./dom.js";
-import { attempt, clock, duration, makeSplit } from "./layout.js";
+import { attempt, clock, duration, makeSplit, readLatest } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, getRows } from "./server.js";
 
@@ -31,6 +31,7 @@ export async function show(main, place, app) {
   ];
   const split = makeSplit(main, "Calls", [h("div", { class: "filters" }, filters), state, list.element], "calls");
   let calls = new Map();
+  const heard = []; // calls heard while a list was on its way: newer than the list
   let next;
   let total = 0;
   let isLoading = true;
@@ -64,14 +65,17 @@ export async function show(main, place, app) {
     if (mine !== asked) return;
     isLoading = false;
     next = answer?.next ?? null;
-    if (!answer) return;
-    total = answer.total;
-    for (const call of answer.calls) calls.set(call.number, call);
-    draw();
+    if (answer) {
+      total = answer.total;
+      for (const call of answer.calls) calls.set(call.number, call);
+      draw();
+    }
+    heard.splice(0).forEach(hear);
   }
 
   /** A call that is new or has changed: kept if it fits the filters, as the server has them. */
   function hear(call) {
+    if (isLoading) heard.push(call);
     const isKept = (!tool.value || call.tool === tool.value) && (!session.value || call.session === session.value)
       && (!kind.value || (call.kind ?? "running") === kind.value) && (!slow.value || call.seconds >= Number(slow.value))
       && (!failed.checked || !["ok", "waiting", null].includes(call.kind));
@@ -86,7 +90,7 @@ export async function show(main, place, app) {
     current = to.name;
     draw();
     if (!current) return split.open();
-    const call = await attempt(split.detail, () => get(`calls/${encodeURIComponent(current)}`));
+    const call = await readLatest(split.detail, () => get(`calls/${encodeURIComponent(current)}`));
     if (!call || current !== to.name) return undefined;
     const address = `#/catalog/${encodeURIComponent(call.tool)}?again=${call.number}`;
     const again = call.arguments !== undefined && h("a", { class: "button", href: address }, "Send again");

@@ -6,7 +6,7 @@ import { callView, inWords, kindMark, problemList, verdictView } from "./call_vi
 import { button, choice, count, facts, folded, h, labelled, muted, replace, table, textBlock } from "./dom.js";
 import { makeForm } from "./form.js";
 import { formatJson, typeOf } from "./json.js";
-import { attempt, clock, duration, makeSplit, notice } from "./layout.js";
+import { attempt, clock, duration, makeSplit, notice, readLatest } from "./layout.js";
 import { makeList } from "./list.js";
 import { schemaTree } from "./schemas.js";
 import { get, getRows, post } from "./server.js";
@@ -40,8 +40,9 @@ export async function show(main, place, app) {
   }
 
   async function load() {
-    const answer = await attempt(state, () => getRows("tools"));
-    tools = (answer?.tools ?? []).map((tool) => {
+    const answer = await readLatest(state, () => getRows("tools"));
+    if (!answer) return;
+    tools = answer.tools.map((tool) => {
       const found = [tool.name, tool.description, tool.facts, tool.group ?? "", tool.origin].join("\n").toLowerCase();
       return { ...tool, key: tool.name, found };
     });
@@ -52,7 +53,7 @@ export async function show(main, place, app) {
     current = next.name;
     draw();
     if (!current) return split.open();
-    const tool = await attempt(split.detail, () => get("tool", { name: current }));
+    const tool = await readLatest(split.detail, () => get("tool", { name: current }));
     if (tool && current === next.name) split.open(toolView(tool, app, next.query.get("again")));
     return undefined;
   }
@@ -115,14 +116,12 @@ function callPanel(tool, app, again) {
     h("h4", {}, "Call it"), examples.length > 0 && h("p", {}, examples), form.element, before,
     app.about.read_only ? muted("This page only reads, so it calls nothing.") : submit, after, last);
   let timer = 0;
-  let turn = 0;
 
   async function explain() {
     const { value, problems } = form.read(false);
     if (problems.length) return replace(before, h("p", { class: "muted" }, `To fill in: ${problems.join("; ")}`));
-    const mine = (turn += 1);
-    const answer = await attempt(before, () => post("explain", { tool: tool.name, arguments: value }));
-    if (!answer || mine !== turn) return undefined;
+    const answer = await readLatest(before, () => post("explain", { tool: tool.name, arguments: value }));
+    if (!answer) return undefined;
     if (answer.verdict) return replace(before, verdictView(answer.verdict));
     const words = h("p", {}, h("span", { class: "mark bad" }, "does not fit"), " A repair may still help.");
     return replace(before, words, problemList(answer));

@@ -37,6 +37,18 @@ export async function attempt(box, work) {
   }
 }
 
+const newest = new WeakMap();
+
+/** Read what a box will show, as `attempt` does; undefined also if a newer reading for this box has begun. */
+export async function readLatest(box, work) {
+  const mine = (newest.get(box) ?? 0) + 1;
+  newest.set(box, mine);
+  const [answer, problem] = await work().then((answer) => [answer], (problem) => [undefined, problem]);
+  if (newest.get(box) !== mine) return undefined;
+  if (problem) replace(box, notice(problem.message, "bad"));
+  return answer;
+}
+
 /** Return a time as people read it: today only the hour. */
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "unknown";

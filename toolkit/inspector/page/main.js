@@ -83,6 +83,7 @@ async function start() {
   for (const kind of ["approval", "reset"]) events.addEventListener(kind, countRequests);
   countRequests();
   listen(
+    about.place, // older than all lists, so that nothing is missed between them and the beginning of the stream
     (kind, data) => events.dispatchEvent(new CustomEvent(kind, { detail: data })),
     (words) => { replace(state, words); state.dataset.state = words === "live" ? "live" : "lost"; },
   );

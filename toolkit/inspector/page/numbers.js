@@ -3,7 +3,7 @@
  */
 
 import { button, count, h, labelled, link, replace, table } from "./dom.js";
-import { attempt, duration, notice } from "./layout.js";
+import { duration, notice, readLatest } from "./layout.js";
 import { getRows } from "./server.js";
 
 const ORDERS = { calls: "calls", failed: "failures", p95_seconds: "p95", p99_seconds: "p99", cost: "cost" };
@@ -40,7 +40,7 @@ export async function show(main, place, app) {
 
   async function load() {
     timer = 0;
-    const answer = await attempt(state, () => getRows("numbers"));
+    const answer = await readLatest(state, () => getRows("numbers"));
     if (!answer) return;
     replace(state, answer.problem && notice(answer.problem, "bad"));
     const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);

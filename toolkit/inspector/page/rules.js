@@ -5,7 +5,7 @@
 import { problemList, verdictView } from "./call_view.js";
 import { h, labelled, replace, table, uniqueId } from "./dom.js";
 import { makeForm } from "./form.js";
-import { attempt, notice } from "./layout.js";
+import { attempt, notice, readLatest } from "./layout.js";
 import { get, getRows, post } from "./server.js";
 
 const MAX_NAMES = 30;
@@ -33,7 +33,7 @@ export async function show(main, place, app) {
     replace(box);
     replace(verdict);
     if (!tools.some((tool) => tool.name === asked)) return;
-    const tool = await attempt(box, () => get("tool", { name: asked }));
+    const tool = await readLatest(box, () => get("tool", { name: asked }));
     if (!tool?.schema || asked !== name.value) return;
     fields = makeForm(tool.schema, tool.secrets);
     replace(box, fields.element);
@@ -43,7 +43,7 @@ export async function show(main, place, app) {
     const { value, problems } = fields ? fields.read() : { value: {}, problems: [] };
     if (problems.length) return replace(verdict, notice(problems.join("; "), "bad"));
     const body = { tool: name.value, arguments: value, ...(session.value && { session: session.value }) };
-    const answer = await attempt(verdict, () => post("explain", body));
+    const answer = await readLatest(verdict, () => post("explain", body));
     if (!answer) return undefined;
     const refusal = "The arguments do not fit, so no rule is asked.";
     if (!answer.verdict) return replace(verdict, notice(refusal, "bad"), problemList(answer));

@@ -6,7 +6,7 @@ import { kindMark } from "./call_view.js";
 import { button, choice, facts, folded, h, labelled, link, muted, replace, section, table, textBlock } from "./dom.js";
 import { flowView } from "./flow_graph.js";
 import { formatJson } from "./json.js";
-import { attempt, clock, duration, makeSplit, notice } from "./layout.js";
+import { attempt, clock, duration, makeSplit, notice, readLatest } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, getRows, post } from "./server.js";
 
@@ -16,6 +16,7 @@ export async function show(main, place, app) {
   let runs = [];
   let next;
   let isLoading = true;
+  let asked = 0;
   let current = place.name;
   let timer = 0;
   const status = choice(["all", ...app.about.statuses]);
@@ -33,6 +34,7 @@ export async function show(main, place, app) {
   const draw = () => list.set(runs, (row) => row.id === current);
 
   async function reload() {
+    asked += 1;
     next = undefined;
     runs = [];
     isLoading = false;
@@ -42,7 +44,9 @@ export async function show(main, place, app) {
   async function loadMore() {
     if (isLoading || next === null) return;
     isLoading = true;
+    const mine = asked;
     const answer = await attempt(state, () => getRows("runs", { status: status.value, limit: 100, after: next }));
+    if (mine !== asked) return;
     isLoading = false;
     next = answer?.next ?? null;
     if (!answer) return;
@@ -59,7 +63,7 @@ export async function show(main, place, app) {
     const flow = flows.find((entry) => entry.name === to.query?.get("flow"));
     if (!current && flow) return split.open(flowView(flow, null));
     if (!current) return split.open();
-    const run = await attempt(split.detail, () => get("run", { id: current }));
+    const run = await readLatest(split.detail, () => get("run", { id: current }));
     if (run && current === to.name) split.open(runView(run, flows, () => reload().then(() => open({ name: current }))));
     return undefined;
   }

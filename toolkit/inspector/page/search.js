@@ -4,7 +4,7 @@
 
 import { choice, folded, h, labelled, link, replace, table, textBlock } from "./dom.js";
 import { formatJson } from "./json.js";
-import { attempt, notice } from "./layout.js";
+import { notice, readLatest } from "./layout.js";
 import { get } from "./server.js";
 
 export async function show(main, place, app) {
@@ -18,7 +18,7 @@ export async function show(main, place, app) {
 
   async function search() {
     if (!query.value.trim()) return replace(found);
-    const answer = await attempt(found, () => get("search", { query: query.value, group: group.value }));
+    const answer = await readLatest(found, () => get("search", { query: query.value, group: group.value }));
     if (!answer) return undefined;
     const rows = answer.results.map((hit) =>
       [link("catalog", hit.name), hit.score.toFixed(2), hit.words.join(", "), hit.description]);

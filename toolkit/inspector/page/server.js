@@ -69,11 +69,12 @@ export async function post(path, body) {
 /**
  * Listen to the events, for ever; a connection that breaks is made again from the last place.
  *
+ * @param {string} place The id of the event after which to begin.
  * @param {(kind: string, data: any) => void} onEvent Told every event.
  * @param {(state: string) => void} onState Told "live", or why there is no connection.
  */
-export async function listen(onEvent, onState) {
-  let last = "";
+export async function listen(place, onEvent, onState) {
+  let last = place;
   for (let wait = 500; ; wait = Math.min(2 * wait, WAIT_MAX)) {
     try {
       const response = await fetch(address("events", { after: last }), { headers: headers() });
