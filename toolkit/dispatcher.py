@@ -1,8 +1,7 @@
 """
 The dispatcher, which runs calls: it finds the tool, sends the call through the pipeline and returns a result.
 
-The dispatcher holds the policies, and the tools hold the facts. It needs no agent, no server and no model. `call` runs
-one call, `call_many` runs a batch, and `call_sync` and `call_many_sync` do it from code that has no event loop.
+It holds the policies, and the tools hold the facts. It needs no agent, no server and no model.
 """
 
 from __future__ import annotations
@@ -167,9 +166,9 @@ class Dispatcher(TypedCalls):
         """
         if session is not None and type(session) is not Session:  # a quick answer for nearly all calls
             check_session(session)
-        if current_recording.get() is not None and (hooks := self.settings.chain.leave_out_own(find_recorders())):
+        if current_recording.get() is not None and (recorded := self._with_recorders()) is not self:
             more: Any = {"resources": resources, "timeout_seconds": timeout_seconds, "request_id": request_id}
-            return self._recorded_by(hooks).call(name, arguments, id=id, session=session, principal=principal, **more)
+            return recorded.call(name, arguments, id=id, session=session, principal=principal, **more)
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and unstarted.is_under_trio():
             call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers)
@@ -195,8 +194,10 @@ class Dispatcher(TypedCalls):
             return run_call(frame)
         return detached_calls.run_or_detach(frame, self.settings)
 
-    def _recorded_by(self, recorders: list[SpanRecorder]) -> Dispatcher:
-        """Return a dispatcher whose calls *recorders* record too: a tool that they record has called this one."""
+    def _with_recorders(self) -> Dispatcher:
+        """Return this dispatcher, or one whose calls are recorded too by what records the tool that uses this one."""
+        if not (recorders := self.settings.chain.leave_out_own(find_recorders())):
+            return self
         if self._recorded is None or self._recorded[0] != recorders:
             self._recorded = recorders, self.extended(hooks=recorders)
         return self._recorded[1]
@@ -275,11 +276,12 @@ class Dispatcher(TypedCalls):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if "trio" in modules and unstarted.is_under_trio():
             return ToolResult.failure("internal", unstarted.TRIO_REFUSAL)
+        recorded = self if current_recording.get() is None else self._with_recorders()
         return await resume.resume_call(
             request,
             decision,
-            self._planner.find,
-            self.settings,
+            recorded._planner.find,  # noqa: SLF001 -- an object of this class
+            recorded.settings,
             session=session,
             principal=principal,
             resources=resources,
@@ -305,8 +307,8 @@ class Dispatcher(TypedCalls):
         """
         Return which rule, check, fact or mode decides about a call, and why, without running it or asking a person.
 
-        The verdict's `warnings` name rules that forbid one tool but leave another tool with the same access. Hooks
-        are not consulted, so a hook may still deny the call.
+        The verdict's `warnings` name rules that forbid one tool but leave another with the same access. No hook is
+        asked, so one may still deny the call.
 
         Raises:
             UnknownTool: No tool has this name.
@@ -365,8 +367,7 @@ class Dispatcher(TypedCalls):
         """
         How many threads run a tool or a hook that could not be stopped.
 
-        The dispatcher replaces each such thread, up to `max_concurrency` of them. If the number stays near
-        `max_concurrency`, a tool hangs.
+        Up to `max_concurrency` such threads are replaced. If the number stays near that, a tool hangs.
         """
         return sum(pool.stuck_count for pool in self.settings.pools)
 

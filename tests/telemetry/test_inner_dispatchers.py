@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.telemetry.kept_spans import KeptSpans
-from toolkit import Catalog, Dispatcher, Session
+from tests.telemetry.kept_spans import KeptSpans, linked_ids
+from toolkit import Catalog, Decision, Dispatcher, Permissions, Session
 from toolkit.hooks import CallStarted
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +101,25 @@ async def test_the_telemetry_of_both_dispatchers_records_a_call_once(recording, 
     async with inner.extended(telemetry=hook) as own, build_outer(own, FIRST_CALLS["call"], telemetry=hook) as outer:
         await outer.call("work")
     assert recording.tree == ["execute_tool work", "execute_tool work / execute_tool fetch"]
+
+
+async def test_a_resume_in_the_tool_is_recorded_and_linked_to_the_call_that_waited(recording):
+    catalog = Catalog()
+
+    @catalog.tool(destructive=True)
+    def burn() -> str:
+        """Burn something."""
+        return "burnt"
+
+    async def start(inner):
+        waiting = await inner.call("burn")
+        assert (await inner.resume(waiting, Decision.approve(by="ada"))).text == "burnt"
+
+    async with (
+        Dispatcher(catalog, permissions=Permissions("default")) as inner,
+        build_outer(inner, start, telemetry=recording.hook()) as outer,
+    ):
+        assert (await outer.call("work")).text == "done"
+    assert recording.tree == ["execute_tool work", *["execute_tool work / execute_tool burn"] * 2]
+    waited, resumed = recording.named("execute_tool burn")
+    assert linked_ids(resumed) == [(waited.context.trace_id, waited.context.span_id)]
