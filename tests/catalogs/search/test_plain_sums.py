@@ -16,7 +16,7 @@ from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.documents import FIELDS, list_texts, sum_to_worth, weigh_word
 from toolkit.catalogs.search.index import MAX_LOOKUPS, MIN_SHARE_OF_BEST
 from toolkit.catalogs.search.query import parse_query
-from toolkit.catalogs.search.words import normalise_name, read_run, split_runs
+from toolkit.catalogs.search.words import find_root, normalise_name, read_run, split_runs, stem
 
 WORDS = ["mail", "mails", "mailing", "relate", "relation", "web", "hook", "webhook", "readFile", "read_file", "weather"]
 WORDS += ["forecast", "天气", "café", "a_b"]
@@ -47,10 +47,10 @@ def weigh(document):
     totals = Counter()
     for field, text in zip(FIELDS, list_texts(document), strict=True):
         readings = read_all(text)
-        stems = [stem for _, stems, _ in readings for stem in stems]
-        for stem in [*stems, *(whole for _, _, whole in readings if whole)]:
-            totals[stem] += weigh_word(field, len(stems))
-    return {stem: sum_to_worth(total) for stem, total in totals.items()}
+        stems = [word_stem for _, stems, _ in readings for word_stem in stems]
+        for word_stem in [*stems, *(whole for _, _, whole in readings if whole)]:
+            totals[word_stem] += weigh_word(field, len(stems))
+    return {word_stem: sum_to_worth(total) for word_stem, total in totals.items()}
 
 
 def words_of(document):
@@ -67,9 +67,9 @@ def summed(documents, query, limit, keep):
     """The names and scores that *query* finds, by going through all tools and all words."""
     postings = Index(documents)._postings
     weights = {document.name: weigh(document) for document in documents}
-    for stem in {stem for worth in weights.values() for stem in worth}:
-        expected = {name: worth[stem] for name, worth in weights.items() if stem in worth}
-        assert postings.find(stem) == (expected, expected.keys())
+    for word_stem in {word_stem for worth in weights.values() for word_stem in worth}:
+        expected = {name: worth[word_stem] for name, worth in weights.items() if word_stem in worth}
+        assert postings.find(word_stem) == (expected, expected.keys())
     asked = parse_query(query, postings, len(documents))
     assert sum(len(use.tools) for use, _ in asked.terms) <= MAX_LOOKUPS
     places = []
@@ -153,12 +153,13 @@ def tables(index):
         postings.texts,
         postings.foreign,
         {word: postings.tools_with_word(word) for word in postings._places},
-        {stem: list(postings.find(stem).worth.items()) for stem in vocabulary.words_by_stem},
+        {word_stem: list(postings.find(word_stem).worth.items()) for word_stem in map(stem, vocabulary.forms)},
         len(postings._weights),
         postings._numbers.keys(),
         set(postings._names.values()),
-        {stem: set(words.split()) for stem, words in vocabulary.words_by_stem.items()},
-        {root: set(stems.split()) for root, stems in vocabulary._stems_by_root.items()},
+        {word: set(vocabulary.forms.words_with_stem(stem(word))) for word in vocabulary.forms},
+        {word: set(vocabulary.forms.stems_with_root(find_root(stem(word)))) for word in vocabulary.forms},
+        set(postings._places.joined),
         vocabulary._sorted_words,
         under,
         spelling._long_words,

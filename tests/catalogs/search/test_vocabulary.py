@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary
+from toolkit.catalogs.search import words as words_module
+from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary, WordForms
+from toolkit.catalogs.search.words import find_root, stem
+
+ENDINGS = sorted(
+    {ending for endings in words_module._ENDINGS.values() for ending, _, _ in endings}
+    | {ending for ending, _, _ in words_module._FAMILY_ENDINGS}
+)
+FORMS = st.builds(
+    str.__add__, st.text("abdeilsty東é", max_size=4), st.lists(st.sampled_from(ENDINGS), max_size=3).map("".join)
+)
 
 
 def vocabulary(**counts):
@@ -87,3 +97,23 @@ def test_completions_are_the_words_with_that_beginning(words, text):
     longer = [word for word in early + late if word.startswith(text) and word != text]
     expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
     assert [word for word, _ in completing.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]
+
+
+@given(st.lists(FORMS.filter(bool), unique=True), st.data())
+def test_words_are_found_by_their_stems_and_stems_by_their_roots(words, data):
+    """This holds for words that are added and removed between the lookups."""
+    forms, kept = WordForms(), []
+    for word in words:
+        forms.add(word)
+        kept.append(word)
+        if data.draw(st.booleans()):
+            assert stem(word) in forms
+        if data.draw(st.booleans()):
+            forms.remove(removed := kept.pop(data.draw(st.integers(0, len(kept) - 1))))
+            assert (stem(removed) in forms) == any(stem(other) == stem(removed) for other in kept)
+    assert sorted(forms) == sorted(kept)
+    for word in kept:
+        word_stem = stem(word)
+        assert forms.words_with_stem(word_stem) == [other for other in kept if stem(other) == word_stem]
+        root = find_root(word_stem)
+        assert set(forms.stems_with_root(root)) == {stem(other) for other in kept if find_root(stem(other)) == root}

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from .documents import FIELDS, GROUP, Document, list_texts, sum_to_worth, weigh_word
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, WordForms
 from .words import MAX_RUN_CHARS, is_proper_name, read_run, spell_run, split_fields, split_runs, stem
 
 __all__ = ["Postings", "Use"]
@@ -29,7 +29,7 @@ _FIELD_BITS = 3
 _FIELD_MASK = (1 << _FIELD_BITS) - 1
 
 _JOINED = "_"
-"""What the key of a joined word begins with: `_getpag`, the stem of the whole of `get_pages`. No other word has it."""
+"""What the key of a joined word begins with: `_getpages`, the whole of `get_pages`. No other word has it."""
 
 
 class Use(NamedTuple):
@@ -71,9 +71,9 @@ class Postings:
         self._tools: dict[str, frozenset[str]] = {}
         self._phrases: dict[str, str] = {}
 
-    def __contains__(self, word_stem: object) -> bool:
+    def __contains__(self, word_stem: str) -> bool:
         """Return whether any tool has this stem."""
-        return word_stem in self.vocabulary.words_by_stem or word_stem in self._places.joined_stems
+        return word_stem in self.vocabulary.forms or word_stem in self._places.joined
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add *documents*, whose names are new."""
@@ -113,7 +113,7 @@ class Postings:
     def _forget_computed(self, words: Iterable[str]) -> None:
         for word in words:
             self._tools.pop(word, None)
-            self._uses.pop(word[1:] if word.startswith(_JOINED) else stem(word), None)
+            self._uses.pop(stem(word.removeprefix(_JOINED)), None)
 
     def group_of(self, name: str) -> str:
         """Return the group of the tool with this name."""
@@ -131,8 +131,9 @@ class Postings:
     def _compute_use(self, word_stem: str) -> Use:
         sums: defaultdict[int, int] = defaultdict(int)
         weights, names = self._weights, self._names
-        for word in (*self.vocabulary.words_with_stem(word_stem), f"{_JOINED}{word_stem}"):
-            for place in self._places.get(word, ()):
+        joined_words = map(_JOINED.__add__, self._places.joined.words_with_stem(word_stem))
+        for word in (*self.vocabulary.forms.words_with_stem(word_stem), *joined_words):
+            for place in self._places[word]:
                 sums[place >> _FIELD_BITS] += weights[place]
         worth = {names[number]: sum_to_worth(total) for number, total in sums.items()}
         ordered = sorted(worth)
@@ -142,7 +143,7 @@ class Postings:
 
     def count_places(self, word_stem: str) -> int:
         """Return at how many places the words with this stem are. That of a tool may be at several."""
-        return sum(len(self._places.get(word, ())) for word in self.vocabulary.words_with_stem(word_stem))
+        return sum(len(self._places[word]) for word in self.vocabulary.forms.words_with_stem(word_stem))
 
     def tools_with_word(self, word: str) -> frozenset[str]:
         """Return the names of the tools that have *word* in exactly this form."""
@@ -173,17 +174,17 @@ class _PlacesByWord(dict[str, "array[int]"]):
     The places of each word. A word that is looked up for the first time is added to the vocabulary.
 
     Attributes:
-        joined_stems: The stems of the joined words, which are not in the vocabulary.
+        joined: The joined words, which are not in the vocabulary.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
         self._vocabulary = vocabulary
-        self.joined_stems: set[str] = set()
+        self.joined = WordForms()
 
     def __missing__(self, word: str) -> array[int]:
         if word.startswith(_JOINED):
-            self.joined_stems.add(word[1:])
+            self.joined.add(word[1:])
         else:
             self._vocabulary.add(word)
         places = self[word] = array("L")
@@ -193,7 +194,7 @@ class _PlacesByWord(dict[str, "array[int]"]):
         """Remove *word*, which has no places any more."""
         del self[word]
         if word.startswith(_JOINED):
-            self.joined_stems.discard(word[1:])
+            self.joined.remove(word[1:])
         else:
             self._vocabulary.remove(word)
 
@@ -253,4 +254,4 @@ def _read_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     words, whole = spell_run(run[:MAX_RUN_CHARS])
     if not whole:
         return words, ()
-    return words, (whole if is_proper_name(run) else f"{_JOINED}{stem(whole)}",)
+    return words, (whole if is_proper_name(run) else f"{_JOINED}{whole}",)

@@ -193,7 +193,7 @@ class _TermReader:
         self._vocabulary = postings.vocabulary
         self._is_short = run_count <= SHORT_QUERY_WORDS
         self._has_synonyms = run_count <= MAX_RUNS_WITH_SYNONYMS
-        self._last = "", "", ""  # the run, the text and the stem of the word before
+        self._last = "", "", ""  # the run, the text and the stem of the word before; no stem if no tool has it
         self.factors: dict[str, float] = {}
         self.pairs: dict[str, None] = {}
         self.stem_by_text: dict[str, str] = {}
@@ -212,15 +212,16 @@ class _TermReader:
         if whole in self._postings and whole not in self.factors:
             self._add_term(whole, 1.0, run)
         for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
-            self._add_word(run, text, word_stem, factor)
-            self._add_neighbours(run, text, word_stem)
+            known_stem = word_stem if word_stem in self._postings else ""
+            self._add_word(run, text, word_stem, factor, is_known=bool(known_stem))
+            self._add_neighbours(run, text, word_stem, known_stem)
 
     def _add_term(self, key: str, factor: float, text: str) -> None:
         if self.factors.get(key, 0.0) < factor:
             self.factors[key] = factor
             self.text_by_term[key] = text
 
-    def _add_word(self, run: str, text: str, word_stem: str, factor: float) -> None:
+    def _add_word(self, run: str, text: str, word_stem: str, factor: float, *, is_known: bool) -> None:
         alternatives: Sequence[tuple[str, float]] = ()
         relatives = self._vocabulary.find_relatives(word_stem)
         for other in relatives:
@@ -230,7 +231,7 @@ class _TermReader:
         for key, other in (find_synonyms(word_stem) if self._has_synonyms else {}).items():
             if 0 < self._postings.count_places(key) <= MAX_PLACES_OF_SYNONYM:
                 self.word_by_synonym.setdefault(key, (word_stem, f"{run} -> {other}"))
-        if word_stem in self._postings:
+        if is_known:
             self.stem_by_text[text] = word_stem
             self._add_term(word_stem, factor, run)
             if self._is_short and len(text) <= MAX_ABBREVIATION_LETTERS:
@@ -248,17 +249,17 @@ class _TermReader:
         self.stem_by_text.update((other, stem(other)) for other, _ in repairs)
         return repairs
 
-    def _add_neighbours(self, run: str, text: str, word_stem: str) -> None:
+    def _add_neighbours(self, run: str, text: str, word_stem: str, known_stem: str) -> None:
         """Add the pair that this word makes with the word before it, and the two as one word, if a tool has them."""
         last_run, last_text, last_stem = self._last
         joined_word = last_text + word_stem
-        if last_stem in self._postings and word_stem in self._postings:
-            self.pairs[f" {last_stem} {word_stem} "] = None  # no stem contains a space
-        if joined_word in self._postings and joined_word != word_stem:
+        if last_stem and known_stem:
+            self.pairs[f" {last_stem} {known_stem} "] = None  # no stem contains a space
+        if last_text and joined_word in self._postings:
             self.factors[joined_word] = 1.0
-            shown = self.text_by_joined_word if word_stem in self._postings else self.text_by_term
+            shown = self.text_by_joined_word if known_stem else self.text_by_term
             shown.setdefault(joined_word, run if run is last_run else f"{last_run} {run}")
-        self._last = run, text, word_stem
+        self._last = run, text, known_stem
 
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.

@@ -1,21 +1,23 @@
 """
 The words that the tools use, and the words that an unknown word may stand for.
 
-Words are added and removed together with the tools that have them. The tables for words that are unfinished or misspelt
-are built by the first query that has such a word, and follow the tools from then on.
+Words are added and removed together with the tools that have them. What a query needs to know about them is found out
+by the first query that needs it: the stems of the words with the same first letter as one of its words, and the tables
+for words that are unfinished or misspelt. From then on it follows the tools.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from .spelling import Spelling
 from .words import find_root, stem
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "WordForms"]
 
 MIN_COMPLETED_LETTERS = 3
 """The fewest letters of a word that is completed. Too many words begin with fewer letters."""
@@ -29,6 +31,59 @@ MAX_SCANNED = 256
 _ENDINGS = ("ing", "es", "ed", "s")
 
 
+class WordForms:
+    """
+    Words by their stems, and stems by their roots.
+
+    A word, its stem and its root have the same first letter. So words are stemmed only when a stem with their first
+    letter is looked up: a large catalog has tens of thousands of words, and a query few.
+    """
+
+    def __init__(self) -> None:
+        # A text is no work for the garbage collector. Few words have one stem, and few stems one root.
+        self._words_by_stem: dict[str, str] = {}
+        self._stems_by_root: dict[str, str] = {}
+        self._unread: defaultdict[str, list[str]] = defaultdict(list)
+
+    def __contains__(self, word_stem: str) -> bool:
+        """Return whether a word has this stem."""
+        if word_stem[:1] in self._unread:
+            self._read(word_stem[:1])
+        return word_stem in self._words_by_stem
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all words."""
+        return chain(*map(str.split, self._words_by_stem.values()), *self._unread.values())
+
+    def add(self, word: str) -> None:
+        """Add *word*, which is new."""
+        self._unread[word[:1]].append(word)
+
+    def remove(self, word: str) -> None:
+        """Remove *word*."""
+        self._read(word[:1])
+        _discard(self._words_by_stem, word_stem := stem(word), word)
+        if word_stem not in self._words_by_stem:
+            _discard(self._stems_by_root, find_root(word_stem), word_stem)
+
+    def words_with_stem(self, word_stem: str) -> list[str]:
+        """Return the words that have this stem."""
+        self._read(word_stem[:1])
+        return self._words_by_stem.get(word_stem, "").split()
+
+    def stems_with_root(self, root: str) -> list[str]:
+        """Return the stems that have this root."""
+        self._read(root[:1])
+        return self._stems_by_root.get(root, "").split()
+
+    def _read(self, first_letter: str) -> None:
+        for word in self._unread.pop(first_letter, ()):
+            word_stem = stem(word)
+            if word_stem not in self._words_by_stem:
+                _append(self._stems_by_root, find_root(word_stem), word_stem)
+            _append(self._words_by_stem, word_stem, word)
+
+
 class Vocabulary:
     """
     The words of the tools as they are spelt.
@@ -37,22 +92,18 @@ class Vocabulary:
         count_tools: A function that returns how many tools have a word.
 
     Attributes:
-        words_by_stem: The words with each stem, with a space between them.
+        forms: The words by their stems.
     """
 
     def __init__(self, count_tools: Callable[[str], int]) -> None:
         self._count_tools = count_tools
-        # A text is no work for the garbage collector. Few words have one stem, and few stems one root.
-        self.words_by_stem: dict[str, str] = {}
-        self._stems_by_root: dict[str, str] = {}
+        self.forms = WordForms()
         self._sorted_words: list[str] | None = None
         self._spelling: Spelling | None = None
 
     def add(self, word: str) -> None:
         """Add *word*, which no tool had before."""
-        _append(self.words_by_stem, word_stem := stem(word), word)
-        if self.words_by_stem[word_stem] == word:
-            _append(self._stems_by_root, find_root(word_stem), word_stem)
+        self.forms.add(word)
         if self._sorted_words is not None:
             insort(self._sorted_words, word)
         if self._spelling is not None:
@@ -60,17 +111,11 @@ class Vocabulary:
 
     def remove(self, word: str) -> None:
         """Remove *word*, which no tool has any more."""
-        _discard(self.words_by_stem, word_stem := stem(word), word)
-        if word_stem not in self.words_by_stem:
-            _discard(self._stems_by_root, find_root(word_stem), word_stem)
+        self.forms.remove(word)
         if self._sorted_words is not None:
             del self._sorted_words[bisect_left(self._sorted_words, word)]
         if self._spelling is not None:
             self._spelling.remove(word)
-
-    def words_with_stem(self, word_stem: str) -> list[str]:
-        """Return the words that have this stem."""
-        return self.words_by_stem.get(word_stem, "").split()
 
     def count_tools(self, word: str) -> int:
         """Return how many tools have *word* in exactly this form."""
@@ -82,11 +127,11 @@ class Vocabulary:
 
         The other forms of the same word are left out: they have one stem.
         """
-        family = self._stems_by_root.get(find_root(word_stem), "")
-        if family == word_stem:
+        family = self.forms.stems_with_root(find_root(word_stem))
+        if family in ([], [word_stem]):
             return []
-        others = [other for other in family.split() if other != word_stem]
-        return self._most_common([word for other in others for word in self.words_with_stem(other)])
+        others = [other for other in family if other != word_stem]
+        return self._most_common([word for other in others for word in self.forms.words_with_stem(other)])
 
     def find_completions(self, text: str) -> list[tuple[str, float]]:
         """
@@ -98,7 +143,7 @@ class Vocabulary:
             return []
         words = self._sorted_words
         if words is None:
-            self._sorted_words = words = sorted(chain.from_iterable(map(str.split, self.words_by_stem.values())))
+            self._sorted_words = words = sorted(self.forms)
         start = bisect_right(words, text)
         end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + MAX_SCANNED, len(words)))
         if start == end:
@@ -110,7 +155,7 @@ class Vocabulary:
     def find_repairs(self, text: str) -> list[tuple[str, float]]:
         """Return the most common words that *text* may be a slip of, each with its weight from 0 to 1."""
         if self._spelling is None:
-            self._spelling = Spelling(chain.from_iterable(map(str.split, self.words_by_stem.values())))
+            self._spelling = Spelling(self.forms)
         edits, near = self._spelling.nearest(text)
         for ending in _ENDINGS if not near else ():  # a slip in `emails`, where the tools only have `email`
             if not near and text.endswith(ending):

@@ -235,7 +235,7 @@ def find_root(root: str) -> str:
         if not root.endswith(_FAMILY_ENDING_TEXTS):
             break
         root = _remove_ending(root)
-    return root[:-1] + "i" if root.endswith("y") else root  # as in a stem: `deployment` has the root of `deploy`
+    return root[:-1] + "i" if root.endswith("y", 1) else root  # as in a stem: `deployment` has the root of `deploy`
 
 
 def _remove_ending(root: str) -> str:
