@@ -240,7 +240,7 @@ class Dispatcher(TypedCalls):
 
     def find_plan(self, name: str) -> CallPlan | None:
         """Return the plan by which calls of *name* run, or None. A signature that cannot be read is an error."""
-        return self._planner.find(name)
+        return self._plans_by_name.get(name) or self._planner.find(name)
 
     # Approvals and permissions.
 
@@ -280,7 +280,7 @@ class Dispatcher(TypedCalls):
         return await resume.resume_call(
             request,
             decision,
-            recorded._planner.find,  # noqa: SLF001 -- an object of this class
+            recorded.find_plan,
             recorded.settings,
             session=session,
             principal=principal,

@@ -27,7 +27,7 @@ def is_covered(tool, scope, target, *accesses, root="."):
     """Whether a grant of this scope answers for a call that touches these."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(tool), scope=scope, target=str(target)))
-    return find_covering_grant(request_of(tool, *accesses, root=str(root), session=session)) is not None
+    return find_covering_grant(request_of(tool, *accesses, root=str(root), session=session), session) is not None
 
 
 # Folders.
@@ -203,4 +203,4 @@ def test_every_offered_grant_covers_its_call(accesses):
     for grant in grants:
         Permissions.revoke(session)
         Permissions.grant(session, grant)
-        assert find_covering_grant(request) == grant
+        assert find_covering_grant(request, session) == grant

@@ -103,12 +103,6 @@ class Approvals:
         self.store_seconds = store_seconds
         self.clock = clock
 
-    @property
-    def is_exposed(self) -> bool:
-        """Whether others could have written the records: the store is neither in this process nor signed."""
-        in_process = self.seal is not None or isinstance(self.store, MemoryApprovals)
-        return not in_process and not getattr(self.store, "is_signed", False)
-
     def with_store(self, store: ApprovalStore) -> Approvals:
         """
         Return the same settings with another *store*. If these ones have a key, the new store signs with it.

@@ -135,7 +135,7 @@ class CallFrame:
         self.repairs: Sequence[str] = ()
         self.retries: Sequence[str] = ()
         self.answer: tuple[Record, Decision] | None = None
-        self.approval_case: object | None = None
+        self.approval_case: Any = None
 
     @classmethod
     def of(cls, plan: CallPlan, call: ToolCall) -> CallFrame:

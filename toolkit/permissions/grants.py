@@ -22,6 +22,7 @@ from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..safety.paths import resolve_path
+from ..session import Session
 from ..spec import Tool
 from ..values.visible import make_visible
 from ..verdicts import Finding
@@ -60,12 +61,9 @@ _HAVE_SUBCOMMANDS = frozenset(
 )
 
 
-def find_covering_grant(request: PermissionRequest) -> Grant | None:
-    """Return the grant of the request's session that covers the request; None if no grant does."""
-    session = request.session
+def find_covering_grant(request: PermissionRequest, session: Session) -> Grant | None:
+    """Return the grant of *session*, that of the request, which covers the request; None if no grant does."""
     # A grant belongs to one person, so a call on behalf of another principal in the same session has no grants.
-    if session is None or not session.grants:
-        return None
     if session.principal is not None and request.principal not in (session.principal, None):
         return None
     identity = identity_of(request.tool)

@@ -276,7 +276,8 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     if mode == "bypass" or not asks:
         decisive = [finding for finding in findings if finding.word == "allow"] or [by_mode]
         return _build_verdict("allow", decisive, [*findings, by_mode])
-    grant = find_covering_grant(request)
+    session = request.session
+    grant = find_covering_grant(request, session) if session is not None and session.grants else None
     unanswered = [finding for finding in asks if grant is None or not is_answerable(finding, request.tool)]
     if not unanswered and grant is not None:
         # The text that a person was shown has its own backticks.

@@ -263,9 +263,10 @@ class Answered:
 
 def get_case(frame: CallFrame) -> ApprovalCase:
     """Return the case of the call. It is made for the first stage that needs it."""
-    if not isinstance(frame.approval_case, ApprovalCase):
-        frame.approval_case = ApprovalCase(frame)
-    return frame.approval_case
+    case: ApprovalCase | None = frame.approval_case
+    if case is None:
+        frame.approval_case = case = ApprovalCase(frame)
+    return case
 
 
 def is_marked_claim(record: Record, mark: str) -> bool:

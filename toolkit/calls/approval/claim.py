@@ -208,7 +208,8 @@ async def record_outcome(frame: CallFrame) -> None:
     The call has happened, so a failure to write the outcome is only logged, and noted in the metadata of the result. If
     the caller goes away meanwhile, it does not get the result, so the request that the result carries is withdrawn.
     """
-    case, result = get_case(frame), frame.result
+    case: ApprovalCase = frame.approval_case or get_case(frame)
+    result = frame.result
     frame.approval_case = None  # it holds the frame
     if frame.deadline.at is not None:
         frame.extend_deadline()  # the outcome is written down even if the time of the call is over

@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ...approvals.identity import canonical_arguments, digest_of_call, is_unaltered
+from ...approvals.memory_store import MemoryApprovals
+from ...approvals.policy import Approvals
 from ...approvals.previews import PreviewFailed
 from ...approvals.read_only_guard import WriteRefused
 from ...approvals.records import Record
@@ -76,7 +78,7 @@ async def accept_answer(frame: CallFrame) -> None:
     case = get_case(frame)
     case.resumed_id = record.request.id
     case.open_record = record if record.state == "pending" else None
-    frame.result = await _settle(case, Answered(record, decision, is_exposed=case.approvals.is_exposed))
+    frame.result = await _settle(case, Answered(record, decision, is_exposed=_is_exposed(case.approvals)))
 
 
 async def settle_interrupt(frame: CallFrame, run_again: Callable[[CallFrame], Awaitable[ToolResult]]) -> None:
@@ -164,7 +166,7 @@ def _find_answer(case: ApprovalCase, record: Record) -> Answered:
     """Return the answer that a person has given to *record*, whose claim is taken over."""
     is_edited = not is_unaltered(record, case.plan.tool)
     decision = Decision.approve(by=record.decided_by, arguments=record.arguments if is_edited else None)
-    return Answered(record, decision, is_exposed=case.approvals.is_exposed)
+    return Answered(record, decision, is_exposed=_is_exposed(case.approvals))
 
 
 async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
@@ -181,7 +183,7 @@ async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
     if may_ask and (not asking.is_stored or _is_about(case, record)):
         decision = await case.frame.within(_ask_person(case, shown))
         if decision is not None:
-            return Answered(record, decision, is_exposed=asking.is_stored and case.approvals.is_exposed)
+            return Answered(record, decision, is_exposed=asking.is_stored and _is_exposed(case.approvals))
     need = "an answer" if request.questions else "approval" if request.auth is None else "credentials"
     case.open_record = record
     return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
@@ -211,3 +213,9 @@ def _is_about(case: ApprovalCase, record: Record) -> bool:
     session, principal = record.request.session, record.request.principal
     arguments = canonical_arguments(case.plan.tool, case.frame.decoded, case.frame.arguments)
     return digest_of_call(record.identity, arguments, session, principal) == record.request.digest
+
+
+def _is_exposed(approvals: Approvals) -> bool:
+    """Return whether others could have written the records: the store is neither in this process nor signed."""
+    in_process = approvals.seal is not None or isinstance(approvals.store, MemoryApprovals)
+    return not in_process and not getattr(approvals.store, "is_signed", False)
