@@ -2,7 +2,8 @@
 Where each word occurs in the texts of the tools, and the weight that it has in each tool.
 
 When a tool is added, only this is noted: the places of each of its words, and the weight that a word has at each of
-these places. A place is one field of one tool, written as one number.
+these places. A place is one field of one tool, written as one number. A full garbage collection visits every object
+that can hold others, and would take as long as the index. So what is noted are texts, numbers and bytes.
 
 The rest is computed when a query needs it: the tools that have a stem and its weight in each, the tools that have a
 word in exactly one form, and the order of the words of a tool. It is kept until a tool with that word changes.
@@ -10,12 +11,12 @@ word in exactly one form, and the order of the words of a tool. It is kept until
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from struct import pack
+from typing import Final, NamedTuple
 
 from .documents import FIELDS, GROUP, Document, list_texts, sum_to_worth, weigh_word
 from .vocabulary import Vocabulary, WordForms
@@ -27,6 +28,8 @@ _FIELD_BITS = 3
 """A place is the number of a tool, and then so many bits for the number of a field."""
 
 _FIELD_MASK = (1 << _FIELD_BITS) - 1
+
+_PLACE_FORMAT: Final = "I"
 
 _JOINED = "_"
 """What the key of a joined word begins with: `_getpages`, the whole of `get_pages`. No other word has it."""
@@ -58,7 +61,6 @@ class Postings:
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary(lambda word: len(self.tools_with_word(word)))
-        # Full garbage collections do not visit texts, numbers and arrays, nor dictionaries and tuples of nothing else.
         self.texts: dict[str, tuple[str, ...]] = {}
         self.foreign: set[str] = set()
         self._places = _PlacesByWord(self.vocabulary)
@@ -73,7 +75,7 @@ class Postings:
 
     def __contains__(self, word_stem: str) -> bool:
         """Return whether any tool has this stem."""
-        return word_stem in self.vocabulary.forms or word_stem in self._places.joined
+        return word_stem in self._uses or word_stem in self.vocabulary.forms or word_stem in self._places.joined
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add *documents*, whose names are new."""
@@ -101,14 +103,11 @@ class Postings:
             words = list(_list_words(runs))
             self._forget_computed(words)
             for word in words:
-                places = self._places[word]
-                del places[bisect_left(places, place)]  # the places ascend, as the numbers of new tools do
-                if not places:
-                    self._places.discard(word)
+                self._places.drop(word, place)
         del self._names[number]
         self._phrases.pop(name, None)
         self.foreign.discard(name)
-        self._reader.clear()  # it may have the places of a word that was discarded
+        self._reader.clear()  # it may have the places of a word that was dropped
 
     def _forget_computed(self, words: Iterable[str]) -> None:
         for word in words:
@@ -133,7 +132,7 @@ class Postings:
         weights, names = self._weights, self._names
         joined_words = map(_JOINED.__add__, self._places.joined.words_with_stem(word_stem))
         for word in (*self.vocabulary.forms.words_with_stem(word_stem), *joined_words):
-            for place in self._places[word]:
+            for place in self._places.read(word):
                 sums[place >> _FIELD_BITS] += weights[place]
         worth = {names[number]: sum_to_worth(total) for number, total in sums.items()}
         ordered = sorted(worth)
@@ -143,13 +142,13 @@ class Postings:
 
     def count_places(self, word_stem: str) -> int:
         """Return at how many places the words with this stem are. That of a tool may be at several."""
-        return sum(len(self._places[word]) for word in self.vocabulary.forms.words_with_stem(word_stem))
+        return sum(len(self._places.read(word)) for word in self.vocabulary.forms.words_with_stem(word_stem))
 
     def tools_with_word(self, word: str) -> frozenset[str]:
         """Return the names of the tools that have *word* in exactly this form."""
         tools = self._tools.get(word)
         if tools is None:
-            numbers = {place >> _FIELD_BITS for place in self._places.get(word, ())}
+            numbers = {place >> _FIELD_BITS for place in self._places.read(word)}
             tools = frozenset(map(self._names.__getitem__, numbers))
             if tools:  # as above
                 self._tools[word] = tools
@@ -169,9 +168,10 @@ def read_stems(text: str) -> Iterator[str]:
     return chain.from_iterable(reading[1] for reading in map(read_run, split_runs(text)) if reading)
 
 
-class _PlacesByWord(dict[str, "array[int]"]):
+class _PlacesByWord(dict[str, bytearray]):
     """
-    The places of each word. A word that is looked up for the first time is added to the vocabulary.
+    The places of each word, as the bytes of numbers that ascend. A word that is looked up for the first time is added
+    to the vocabulary.
 
     Attributes:
         joined: The joined words, which are not in the vocabulary.
@@ -182,66 +182,61 @@ class _PlacesByWord(dict[str, "array[int]"]):
         self._vocabulary = vocabulary
         self.joined = WordForms()
 
-    def __missing__(self, word: str) -> array[int]:
+    def __missing__(self, word: str) -> bytearray:
         if word.startswith(_JOINED):
             self.joined.add(word[1:])
         else:
             self._vocabulary.add(word)
-        places = self[word] = array("L")
+        places = self[word] = bytearray()
         return places
 
-    def discard(self, word: str) -> None:
-        """Remove *word*, which has no places any more."""
-        del self[word]
-        if word.startswith(_JOINED):
-            self.joined.remove(word[1:])
-        else:
-            self._vocabulary.remove(word)
+    def read(self, word: str) -> memoryview[int]:
+        """Return the places of *word*."""
+        return memoryview(self.get(word, b"")).cast(_PLACE_FORMAT)
+
+    def drop(self, word: str, place: int) -> None:
+        """Remove one of the places of *word*, and *word* itself if it was the last one."""
+        with self.read(word) as places:
+            start = bisect_left(places, place) * places.itemsize
+            end = start + places.itemsize
+        del self[word][start:end]
+        if not self[word]:
+            del self[word]
+            if word.startswith(_JOINED):
+                self.joined.remove(word[1:])
+            else:
+                self._vocabulary.remove(word)
 
 
-class _Reader(dict[str, "array[int] | _SplitRun"]):
-    """For each run, the places of its word or its words. A run is read when it is first looked up."""
+class _Reader(dict[str, bytearray]):
+    """For each run that is one word, the places of the word. A run is read when it is first looked up."""
 
     def __init__(self, places: _PlacesByWord) -> None:
         super().__init__()
         self._places = places
-        self._stop_places = array("L")
-        self.extra_words = 0
+        self._no_places = bytearray()
+        self._place = b""
+        self._split_words = 0
 
     def note(self, runs: list[str], place: int) -> int:
         """Note that the words of *runs* are at *place*, and return the number of words."""
+        self._place, self._split_words = pack(_PLACE_FORMAT, place), 0
         # This loop takes most of the time of building an index, so it makes no difference between kinds of runs.
-        self.extra_words = 0
         for places in map(self.__getitem__, runs):
-            places.append(place)
-        stop_count = len(self._stop_places)
-        del self._stop_places[:]
-        return len(runs) - stop_count + self.extra_words
+            places.extend(self._place)
+        others = len(self._no_places) // len(self._place)
+        self._no_places.clear()
+        return len(runs) - others + self._split_words
 
-    def __missing__(self, run: str) -> array[int] | _SplitRun:
+    def __missing__(self, run: str) -> bytearray:
         words, joined = _read_words(run)
-        places: array[int] | _SplitRun = self._stop_places
-        if joined or len(words) > 1:
-            places = _SplitRun(self, [self._places[word] for word in (*words, *joined)], len(words) - 1)
-        elif words:
-            places = self._places[words[0]]
-        self[run] = places
+        if joined or len(words) > 1:  # nearly every such run is in one place only, so it is not kept
+            for word in (*words, *joined):
+                self._places[word].extend(self._place)
+            self._split_words += len(words)
+            return self._no_places
+        places = self[run] = self._places[words[0]] if words else self._no_places
         return places
-
-
-class _SplitRun:
-    """The places of the words of a run that was split, and of its joined word."""
-
-    __slots__ = ("_all_places", "_extra_words", "_reader")
-
-    def __init__(self, reader: _Reader, all_places: list[array[int]], extra_words: int) -> None:
-        self._reader, self._all_places, self._extra_words = reader, all_places, extra_words
-
-    def append(self, place: int) -> None:
-        """Add *place* to the places of each word."""
-        for places in self._all_places:
-            places.append(place)
-        self._reader.extra_words += self._extra_words
 
 
 def _list_words(runs: Iterable[str]) -> Iterator[str]:

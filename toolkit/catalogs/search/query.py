@@ -209,7 +209,7 @@ class _TermReader:
         if not reading:
             return
         texts, stems, whole = reading
-        if whole in self._postings and whole not in self.factors:
+        if whole and whole in self._postings and whole not in self.factors:
             self._add_term(whole, 1.0, run)
         for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
             known_stem = word_stem if word_stem in self._postings else ""

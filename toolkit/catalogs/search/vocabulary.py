@@ -2,8 +2,8 @@
 The words that the tools use, and the words that an unknown word may stand for.
 
 Words are added and removed together with the tools that have them. What a query needs to know about them is found out
-by the first query that needs it: the stems of the words with the same first letter as one of its words, and the tables
-for words that are unfinished or misspelt. From then on it follows the tools.
+by the first query that needs it: the stems of the words that begin as one of its words does, and the tables for words
+that are unfinished or misspelt. From then on it follows the tools.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class WordForms:
     """
     Words by their stems, and stems by their roots.
 
-    A word, its stem and its root have the same first letter. So words are stemmed only when a stem with their first
-    letter is looked up: a large catalog has tens of thousands of words, and a query few.
+    A word, its stem and its root begin alike. So words are stemmed only when a stem that begins as they do is looked
+    up: a large catalog has tens of thousands of words, and a query few.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class WordForms:
 
     def __contains__(self, word_stem: str) -> bool:
         """Return whether a word has this stem."""
-        if word_stem[:1] in self._unread:
-            self._read(word_stem[:1])
+        if (start := _start_of(word_stem)) in self._unread:
+            self._read(start)
         return word_stem in self._words_by_stem
 
     def __iter__(self) -> Iterator[str]:
@@ -57,31 +57,35 @@ class WordForms:
 
     def add(self, word: str) -> None:
         """Add *word*, which is new."""
-        self._unread[word[:1]].append(word)
+        self._unread[_start_of(word)].append(word)
 
     def remove(self, word: str) -> None:
         """Remove *word*."""
-        self._read(word[:1])
+        self._read(_start_of(word))
         _discard(self._words_by_stem, word_stem := stem(word), word)
         if word_stem not in self._words_by_stem:
             _discard(self._stems_by_root, find_root(word_stem), word_stem)
 
     def words_with_stem(self, word_stem: str) -> list[str]:
         """Return the words that have this stem."""
-        self._read(word_stem[:1])
+        self._read(_start_of(word_stem))
         return self._words_by_stem.get(word_stem, "").split()
 
     def stems_with_root(self, root: str) -> list[str]:
         """Return the stems that have this root."""
-        self._read(root[:1])
+        self._read(_start_of(root))
         return self._stems_by_root.get(root, "").split()
 
-    def _read(self, first_letter: str) -> None:
-        for word in self._unread.pop(first_letter, ()):
+    def _read(self, start: str) -> None:
+        for word in self._unread.pop(start, ()):
             word_stem = stem(word)
             if word_stem not in self._words_by_stem:
                 _append(self._stems_by_root, find_root(word_stem), word_stem)
             _append(self._words_by_stem, word_stem, word)
+
+
+def _start_of(form: str) -> str:
+    return form[:2].replace("y", "i")  # as at the end of a stem
 
 
 class Vocabulary:
