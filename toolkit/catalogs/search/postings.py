@@ -29,7 +29,8 @@ _FIELD_BITS = 3
 
 _FIELD_MASK = (1 << _FIELD_BITS) - 1
 
-_PLACE_FORMAT: Final = "I"
+_PLACE_FORMAT: Final = "Q"
+"""How `struct` writes a place. The number of a tool is not used again, so the numbers may get large."""
 
 _JOINED = "_"
 """What the key of a joined word begins with: `_getpages`, the whole of `get_pages`. No other word has it."""
