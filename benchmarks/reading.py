@@ -135,13 +135,18 @@ def own_nodes(scope: FunctionNode | ast.Module) -> Iterator[ast.AST]:
 
 
 def docstrings(source: Source) -> Iterator[str]:
-    """Yield the docstring of every function that has one."""
+    """Yield the docstring of every function that has one, without those that should not be in the imperative."""
     for function in source.functions:
         text = ast.get_docstring(function)
-        # A property is a noun, and its docstring may be one too.
-        is_property = any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
-        if text and not is_property:
+        # A test is a claim, and so is its docstring: "The first answer wins."
+        is_test = function.name.startswith("test_")
+        if text and not is_test and not is_noun(function):
             yield text
+
+
+def is_noun(function: FunctionNode) -> bool:
+    """Return whether *function* is used as a value, a property or a fixture, so that its docstring may be a noun."""
+    return any(re.search(r"property|\bfixture\b", ast.unparse(decorator)) for decorator in function.decorator_list)
 
 
 def opens_with_verb(docstring: str) -> bool:
@@ -165,15 +170,26 @@ def prose_words(source: Source) -> Iterator[str]:
 
 
 def class_name_counts(source: Source) -> list[int]:
-    """Return, for each class at the top of a file, in how many files a class of that name is."""
+    """
+    Return, for each class at the top of a file, in how many files a class of that name is.
+
+    The classes of a file of tests are left out: nothing imports them, so a reader only meets them in that file.
+    """
     names = [
         (node.name.strip("_"), path)
         for path, tree in source.trees.items()
+        if not is_file_of_tests(path, source.root)
         for node in tree.body
         if isinstance(node, ast.ClassDef)
     ]
     counts = Counter(name for name, _ in set(names))
     return [counts[name] for name, _ in names]
+
+
+def is_file_of_tests(path: Path, root: Path) -> bool:
+    """Return whether *path* is `test_*.py`, or a program that only a type checker reads, in `tests/typing`."""
+    place = Path(root.name) / path.relative_to(root)
+    return place.name.startswith("test_") or place.is_relative_to("tests/typing")
 
 
 def largest_circle(source: Source) -> int:
