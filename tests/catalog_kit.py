@@ -6,7 +6,7 @@ __all__ = ["build_plain_catalog", "build_tool"]
 
 
 def build_tool(name, **options):
-    """A tool of this name; a closure, so each one is another."""
+    """Make a tool of this name; its function is a closure, so each tool is another."""
 
     def function(a: int = 1) -> int:
         return a
@@ -15,7 +15,7 @@ def build_tool(name, **options):
 
 
 def build_plain_catalog():
-    """A catalog with a tool that runs in the loop, and one that needs a thread and reports."""
+    """Make a catalog with a tool that runs in the loop, and one that needs a thread and reports."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, aliases=["plus"])

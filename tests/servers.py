@@ -80,7 +80,7 @@ async def hang(server: Server, writer: asyncio.StreamWriter) -> None:
 
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[Server]:
-    """A server in the running loop; at the end everything that hangs is released."""
+    """Run a server in the running loop, and release everything that hangs at the end."""
     server = Server()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     server.address = listening.sockets[0].getsockname()

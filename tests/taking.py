@@ -13,7 +13,7 @@ from toolkit.spec import Tool
 
 
 def tool_for(hint: Any) -> Tool:
-    """A tool with one parameter `x` of the type *hint*."""
+    """Return a tool with one parameter `x` of the type *hint*."""
 
     def take(x):
         """Take one thing."""
@@ -23,7 +23,7 @@ def tool_for(hint: Any) -> Tool:
 
 
 def refusal(tool: Tool, arguments: Any, validation: Any) -> str:
-    """What the tool says about *arguments*, which it has to refuse."""
+    """Return what the tool says about *arguments*, which it has to refuse."""
     with pytest.raises(BadArgs) as caught:
         tool.check(arguments, validation=validation)
     text = str(caught.value)

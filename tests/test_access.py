@@ -196,7 +196,7 @@ SHAPES = {
 
 
 def fill_value(value, path):
-    """*value* with *path* in its place."""
+    """Return *value* with *path* in its place."""
     match value:
         case str():
             return value.format(path)

@@ -30,7 +30,7 @@ class GenericContext(Context, Generic[T]):
 
 
 def taking(hint, default=...):
-    """A function with a parameter `resource` of this type, and its tool."""
+    """Return a function with a parameter `resource` of this type, and its tool."""
 
     def take(sent: int, resource=default, **more: int):
         return sent, resource, more

@@ -66,7 +66,7 @@ def read_texts() -> dict[str, str]:
 
 
 def has_word(pattern: str, text: str) -> bool:
-    """Whether *pattern* is in *text*. Its names are looked for first, because a pattern that begins with `\\b` is slow."""
+    r"""Return whether *pattern* is in *text*, its names first, because a pattern that begins with `\b` is slow."""
     names = re.findall(r"\w{4,}", pattern.replace(r"\b", " "))
     return any(name in text for name in names) and re.search(pattern, text) is not None
 

@@ -25,12 +25,12 @@ def catalog():
 
 
 def our_threads() -> list[threading.Thread]:
-    """The threads that a dispatcher made."""
+    """Return the threads that a dispatcher made."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("toolkit")]
 
 
 def have_ended(threads: list[threading.Thread]) -> bool:
-    """Whether *threads* end by themselves, and soon."""
+    """Return whether *threads* end by themselves, and soon."""
     for thread in threads:
         thread.join(5)
     return not any(thread.is_alive() for thread in threads)

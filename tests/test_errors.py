@@ -144,7 +144,7 @@ def test_a_similar_name_is_found_among_many(number, at, letter):
 
 
 def fold(name):
-    """A name as it is compared."""
+    """Return a name as it is compared."""
     return name.replace("_", "").lower()
 
 

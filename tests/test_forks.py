@@ -146,7 +146,7 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
 
 @contextlib.contextmanager
 def hold_locks(*locks):
-    """In the block another thread holds *locks*."""
+    """Hold *locks* in another thread during the block."""
     holding, done = threading.Event(), threading.Event()
 
     def hold():

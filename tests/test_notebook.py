@@ -38,7 +38,7 @@ async def test_the_first_example_works_where_a_loop_runs(capsys):
 
 
 def _read_readme() -> tuple[list[str], str]:
-    """The Python of the page, and what its first block prints."""
+    """Return the Python of the page, and what its first block prints."""
     parts = _PARTS.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     return [code for kind, code in parts if kind == "python"], next(text for kind, text in parts if kind == "text")
 
@@ -62,7 +62,7 @@ def test_the_readme_works_in_a_real_kernel():
 
 
 def _execute(client, code: str) -> str:
-    """What a cell prints; it must not fail."""
+    """Return what a cell prints; it must not fail."""
     printed = []
 
     def collect(message):

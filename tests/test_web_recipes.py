@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "web.md"
 
 
 def load_recipe(heading: str, package: str):
-    """The module of one section, without which its tests are skipped."""
+    """Load the module of one section for a test, which is skipped without *package*."""
     pytest.importorskip(package, reason=f"the recipe needs {package}, which is in the dependency group `dev`")
     module = load_section(PAGE, heading)
     yield module

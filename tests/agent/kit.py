@@ -19,12 +19,12 @@ __all__ = ["Shed", "call", "results_of"]
 
 
 def call(name: str, id: str = "", **arguments: Any) -> ToolCall:
-    """What a model asks for."""
+    """Return a call as a model asks for it."""
     return ToolCall(name, arguments, id)
 
 
 def results_of(run: Run, turn: int = -1) -> tuple[ToolResult, ...]:
-    """The results of one turn."""
+    """Return the results of one turn."""
     return [message for message in run.messages if hasattr(message, "results")][turn].results
 
 

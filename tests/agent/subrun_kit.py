@@ -11,7 +11,7 @@ __all__ = ["script_by_prompt", "shed_with_helper", "spending"]
 
 
 def shed_with_helper(mode="default", tools=("look", "cut", "help"), rules=(), **facts) -> Shed:
-    """A shed in which one tool lets the model work on a prompt of its own."""
+    """Return a shed in which one tool lets the model work on a prompt of its own."""
     shed = Shed(mode, rules)
     facts.setdefault("read_only", True)
 
@@ -35,7 +35,7 @@ def script_by_prompt(**turns):
 
 
 def spending(step, tokens=100):
-    """A reply that costs so many tokens."""
+    """Return a reply that costs so many tokens, with calls or with an answer."""
     calls = tuple(step) if isinstance(step, list) else ()
     message = AssistantMessage(text="" if calls else step, calls=calls)
     return Reply(message=message, stop="calls" if calls else "answer", usage=Usage(input_tokens=tokens))

@@ -38,19 +38,19 @@ class Plank:
 
 
 def expert_in(shed: Shed, script, *, mode="bypass", rules=(), approvals=None, **options) -> Agent:
-    """An agent with the tools of *shed*, and with permissions of its own."""
+    """Return an agent with the tools of *shed*, and with permissions of its own."""
     dispatcher = Dispatcher(shed.catalog, permissions=Permissions(mode, rules), approvals=approvals)
     return Agent(ScriptedProvider(script), dispatcher, **options)
 
 
 def asker(script, *tools, mode="auto", rules=(), approvals=None, **options) -> Agent:
-    """An agent with *tools*, and with nothing else."""
+    """Return an agent with *tools*, and with nothing else."""
     dispatcher = Dispatcher(Catalog(*tools), permissions=Permissions(mode, rules), approvals=approvals)
     return Agent(ScriptedProvider(script), dispatcher, **options)
 
 
 def tool_of(expert, **facts):
-    """The tool of *expert*. What it does inside is asked about, so the call itself need not be."""
+    """Return the tool of *expert*. What it does inside is asked about, so the call itself need not be."""
     return expert.as_tool("ask", "Ask.", destructive=False, **facts)
 
 

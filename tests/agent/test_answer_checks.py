@@ -35,7 +35,7 @@ OAK = {"wood": "oak", "planks": 3}
 
 
 def answer(id: str = "", **fields):
-    """A call that hands over an answer."""
+    """Return a call that hands over an answer."""
     return [call("final_answer", id, answer=fields)]
 
 

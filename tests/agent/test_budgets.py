@@ -25,7 +25,7 @@ PRICES = {"scripted": Price(input=1, output=10)}
 
 
 def looking(**fields):
-    """A reply that calls a tool, and costs something."""
+    """Return a function that replies with a call of a tool, and with what the reply costs."""
     fields.setdefault("usage", Usage(input_tokens=1000, output_tokens=100))
     return lambda request: Reply(
         message=AssistantMessage(calls=(call("look", f"c{len(request.messages)}", what="oak"),)), stop="calls", **fields

@@ -37,7 +37,7 @@ class Diary:
 
 
 def slow_shed() -> Shed:
-    """Every tool takes several turns of the loop."""
+    """Return a shed whose tools take several turns of the loop."""
     shed = Shed("bypass")
     shed.catalog.remove("look")
 

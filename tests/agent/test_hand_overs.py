@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def helper(name, script, tools=(), *, mode="default", rules=(), approvals=None, model="scripted", **options) -> Agent:
-    """An agent with a name, and with permissions of its own."""
+    """Return an agent with a name, and with permissions of its own."""
     catalog = tools if isinstance(tools, Catalog) else Catalog(*tools)
     dispatcher = Dispatcher(catalog, permissions=Permissions(mode, rules), approvals=approvals)
     options = {"name": name, "description": f"Knows {name}.", "system": f"You are {name}.", **options}

@@ -24,7 +24,7 @@ def store(tmp_path):
 
 
 def agent_of(shed, store, script, **options):
-    """An agent as another process would make it."""
+    """Return an agent as another process would make it."""
     return shed.agent(script, dispatcher=shed.dispatcher(Approvals(store)), **options)
 
 

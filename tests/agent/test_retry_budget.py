@@ -105,7 +105,7 @@ async def test_a_call_outside_of_a_run_has_no_retry_budget(station):
 
 
 def answering(*statuses):
-    """A provider whose server answers with *statuses*, in order; 200 says that it is sunny."""
+    """Return a provider whose server answers with *statuses*, in order; 200 says that it is sunny."""
     left = list(statuses)
 
     def answer(request):

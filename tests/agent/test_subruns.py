@@ -306,7 +306,7 @@ async def test_a_tool_that_catches_the_pause_of_its_sub_run_still_waits():
 
 
 def shed_with_expert(provider=None, budget=None, **options) -> Shed:
-    """A shed in which one tool lets another model work on a prompt, within a budget of its own."""
+    """Return a shed in which one tool lets another model work on a prompt, within a budget of its own."""
     shed = Shed(**options)
 
     @shed.catalog.tool(name="ask", read_only=True)

@@ -23,7 +23,7 @@ from toolkit.session import Session
 
 
 def build_dispatcher(folder: Path) -> Dispatcher:
-    """A dispatcher with one tool, made anew in every process."""
+    """Make a dispatcher with one tool, anew in every process."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)

@@ -33,7 +33,7 @@ def say(*words: object) -> None:
 
 
 def open_store(place: str) -> SQLiteApprovals | PostgresApprovals:
-    """The store at *place*."""
+    """Return the store at *place*."""
     return PostgresApprovals(place) if place.startswith("postgresql:") else SQLiteApprovals(place)
 
 

@@ -44,7 +44,7 @@ Step = Callable[[str], None]
 
 
 def nothing(step: str) -> None:
-    """A point at which no process is killed."""
+    """Do nothing: no process is killed at this point."""
 
 
 class Place:
@@ -58,7 +58,7 @@ class Place:
         self.kind = kind
 
     def dispatcher(self, step: Step = nothing) -> Dispatcher:
-        """Made anew in every process."""
+        """Make the dispatcher anew, as every process does."""
         catalog = Catalog()
 
         @catalog.tool(name="act", **FACTS[self.kind])
@@ -77,7 +77,7 @@ class Place:
         return Dispatcher(catalog, permissions=Permissions(), approvals=approvals, audit=AuditLog(self.audit))
 
     def done(self) -> int:
-        """How often it really happened."""
+        """Return how often it really happened."""
         return len(self.effects.read_text().splitlines()) if self.effects.exists() else 0
 
     def intents(self) -> int:
@@ -137,7 +137,7 @@ async def answer_request(
 
 
 def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
-    """One call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
+    """Run one call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
     request = fork(lambda: asyncio.run(ask_request(place)), kill=True)
     second = fork(lambda: resume(request))
     effects = place.done()
@@ -153,7 +153,7 @@ def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def answer_and_count(place: Place, request: str, number: int) -> dict[str, Any]:
-    """The same, counting lines; *claimed* is the one after which it is claimed."""
+    """Answer the request, and count the lines that run; *claimed* is the one after which it is claimed."""
     start, line_count = count_lines(number, __file__)
     marks = {}
     answer = asyncio.run(answer_request(place, request, lambda name: marks.setdefault(name, line_count()), start))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @contextlib.contextmanager
 def running(*words: object, module: str = "tests.approvals.claiming") -> Iterator[subprocess.Popen[str]]:
-    """A process that does what *words* say, killed at the end if it still lives."""
+    """Start a process that does what *words* say, and kill it at the end if it still lives."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *map(str, words)],
         cwd=ROOT,
@@ -33,7 +33,7 @@ def running(*words: object, module: str = "tests.approvals.claiming") -> Iterato
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    """The next thing it says."""
+    """Read the next line that the process prints."""
     return process.stdout.readline().strip()
 
 

@@ -9,7 +9,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-old\n+new\n"
 
 
 def request(**options):
-    """A request with what the test is about."""
+    """Return a request, with *options* in place of its usual fields."""
     defaults = {
         "tool": "write",
         "call_id": "c1",

@@ -11,7 +11,7 @@ OUTCOME = {"version": 1, "kind": "ok", "value": {"lines": [1, 2.5, None, "é\udc
 
 
 def record(*, created_at=NOW, arguments=None, **fields):
-    """A record that is pending."""
+    """Return a record that is pending."""
     request = ApprovalRequest(tool="write", call_id="c", reason="asks", created_at=created_at, **fields)
     return Record(request=request, arguments={"path": "a"} if arguments is None else arguments, identity="i")
 

@@ -111,12 +111,12 @@ def desk(tmp_path):
 
 
 def setting(**fields: Any) -> Edit:
-    """An edit that changes fields of the request: what people are shown."""
+    """Return an edit that changes fields of the request: what people are shown."""
     return lambda record: record["request"].update(fields)
 
 
 def running(**arguments: Any) -> Edit:
-    """An edit that changes what would run."""
+    """Return an edit that changes what would run."""
     return lambda record: record["arguments"].update(arguments)
 
 

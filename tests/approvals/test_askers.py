@@ -27,7 +27,7 @@ COMMAND = Grant(tool="id", scope="command", target="git push")
 
 
 def answer_prompt(text, asked_request=None, *, edit=None, now=1000.0, **options):
-    """What *text*, typed in answer to a request, decides; and what was shown."""
+    """Return what *text*, typed in answer to a request, decides; and what was shown."""
     output = io.StringIO()
     prompt = TerminalPrompt(input=io.StringIO(text), output=output, edit=edit, by="ada", clock=lambda: now, **options)
     return prompt.ask(request() if asked_request is None else asked_request), output.getvalue()

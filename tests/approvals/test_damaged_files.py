@@ -26,7 +26,7 @@ KINDS_OF_DAMAGE = {"waiting", "internal", "denied", "failed", "ok"}
 
 
 def catalog():
-    """One tool that asks, with letters that take more than one byte."""
+    """Return a catalog of one tool that asks, with letters that take more than one byte."""
     tools = Catalog()
 
     @tools.tool
@@ -38,7 +38,7 @@ def catalog():
 
 
 def dispatcher(path):
-    """A dispatcher whose approvals are in the file at *path*."""
+    """Return a dispatcher whose approvals are in the file at *path*."""
     return Dispatcher(catalog(), permissions=Permissions(), approvals=Approvals(SQLiteApprovals(path)))
 
 

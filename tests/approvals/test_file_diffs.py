@@ -18,7 +18,7 @@ from toolkit.decisions import Precondition
 
 
 def apply_diff(old: str, diff: str) -> str:
-    """*old* with a unified diff applied, by a second reading of the format."""
+    """Return *old* with a unified diff applied, by a second reading of the format."""
     lines, result, at = old.split("\n"), [], 0
     hunks = diff.split("\n")
     hunks = hunks[next(i for i, line in enumerate(hunks) if line.startswith("@@")) :]
@@ -134,7 +134,7 @@ def test_a_large_file_is_measured_without_being_kept(tmp_path):
 
 
 def condition(path, content):
-    """What *path* has to hold."""
+    """Return what *path* has to hold."""
     return Precondition(path=str(path), sha256=None if content is None else hashlib.sha256(content).hexdigest())
 
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def rounds(*words: object) -> list[dict[str, Any]]:
-    """What `killing.py` says of each round."""
+    """Return what `killing.py` says of each round."""
     command = [sys.executable, "-m", "tests.approvals.killing", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

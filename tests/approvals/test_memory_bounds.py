@@ -23,7 +23,7 @@ LARGE = "x" * 95_000
 
 
 def record(name, *, arguments=None, expires_at=None):
-    """A record that is pending, and shows the arguments that it runs."""
+    """Return a record that is pending, and shows the arguments that it runs."""
     given_arguments = {"path": "a"} if arguments is None else arguments
     request = ApprovalRequest(
         tool="write",

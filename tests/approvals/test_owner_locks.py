@@ -31,7 +31,7 @@ FACTS = {"write": {}, "idempotent": {"idempotent": True}, "destructive": {"destr
 
 
 def record(request_id):
-    """A record that is pending."""
+    """Return a record that is pending."""
     request = ApprovalRequest(tool="write", call_id="c", reason="asks", created_at=NOW, id=request_id)
     return Record(request=request, arguments={}, identity="i")
 
@@ -208,7 +208,7 @@ def test_the_time_begins_again_when_the_server_was_restarted():
 
 
 def wait_until_dead(store, text):
-    """The server gives the lock of a killed process up when it notices the end of the connection."""
+    """Wait until the server has noticed the end of the connection, and has given the lock of a killed process up."""
     block_until(lambda: not store.is_owner_alive(text))
 
 

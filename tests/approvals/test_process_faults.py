@@ -31,7 +31,7 @@ class Wall:
 
 
 def acting(approvals):
-    """A dispatcher with one tool that asks, and what the tool did."""
+    """Return a dispatcher with one tool that asks, and what the tool did."""
     catalog, done = Catalog(), []
 
     @catalog.tool
@@ -85,7 +85,7 @@ def test_a_full_disk_is_an_error_and_loses_no_record(tmp_path):
 
 
 def make_record(name, text):
-    """A record that is pending."""
+    """Make a record that is pending."""
     request = ApprovalRequest(tool="act", call_id="c", reason="asks", created_at=1.0, id=name)
     return Record(request=request, arguments={"text": text}, identity="i")
 

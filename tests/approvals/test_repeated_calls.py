@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 @contextlib.contextmanager
 def asking(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is ready to ask, killed at the end if it still lives."""
+    """Start a process that is ready to ask, and kill it at the end if it still lives."""
     with running(folder, module="tests.approvals.asking") as process:
         assert line(process) == "ready"
         yield process

@@ -22,7 +22,7 @@ from toolkit.decisions import ApprovalRequest
 
 
 def record(request_id, **fields):
-    """A record that is pending."""
+    """Return a record that is pending."""
     request = ApprovalRequest(tool="write", call_id="c", reason="asks", created_at=NOW, id=request_id)
     return Record(request=request, **{"arguments": {"path": "a"}, "identity": "i", **fields})
 

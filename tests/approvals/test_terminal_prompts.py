@@ -77,13 +77,13 @@ class Terminal:
         os.write(self._mine, text.encode())
 
     def press_ctrl_c(self):
-        """Once the process waits: Python does not notice a signal between its last look and the start of a read."""
+        """Press it once the process waits: Python misses a signal between its last look and the start of a read."""
         while Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
             os.sched_yield()
         self.type("\x03")
 
     def answers(self):
-        """What the process made of it."""
+        """Return what the process made of what was typed."""
         output, errors = self._process.communicate(timeout=30)
         assert not errors, errors.decode()
         return [json.loads(line) for line in output.splitlines()]
@@ -177,7 +177,7 @@ def pair():
 
 
 def on_screen(mine):
-    """What was shown, up to the question."""
+    """Read what is shown, up to the question."""
     output = b""
     while not output.endswith(b"dit: "):
         output += os.read(mine, 65536)

@@ -11,7 +11,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def apply_diff(old: str, diff: str) -> str:
-    """*old* with *diff* applied; `AssertionError` if it does not fit."""
+    """Return *old* with *diff* applied; `AssertionError` if it does not fit."""
     before, after = _lines(old), []
     done, is_in_body = 0, False
     lines = diff.split("\n")

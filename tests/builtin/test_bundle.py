@@ -55,7 +55,7 @@ def catalog(tmp_path):
 
 
 def describe_schema(schema, path=""):
-    """Every property of *schema* by its path, nested ones too, and what it says of itself."""
+    """Yield every property of *schema* by its path, nested ones too, and what it says of itself."""
     for name, inner in schema.get("properties", {}).items():
         yield f"{path}{name}", inner.get("description", "")
         yield from describe_schema(inner, f"{path}{name}.")
@@ -63,12 +63,12 @@ def describe_schema(schema, path=""):
 
 
 def collect_text(tool) -> str:
-    """All that a model reads of *tool*, with the line breaks gone."""
+    """Return all that a model reads of *tool*, with the line breaks gone."""
     return " ".join(f"{tool.description} {' '.join(text for _, text in describe_schema(tool.schema))}".split())
 
 
 def sent(tool) -> int:
-    """How many characters of *tool* are sent to a provider."""
+    """Return how many characters of *tool* are sent to a provider."""
     return len(json.dumps([tool.name, tool.description, tool.schema]))
 
 

@@ -24,6 +24,6 @@ def plant(root, files):
 
 
 def run_by_hand(tool, *arguments, **options):
-    """What the function of *tool* returns outside a dispatcher."""
+    """Return what the function of *tool* returns outside a dispatcher."""
     context = options.pop("context", None) or Context(facts=tool.facts)
     return tool.function(*arguments, **options, context=context)

@@ -10,12 +10,12 @@ from toolkit.dispatcher import Dispatcher
 
 @contextlib.contextmanager
 def dispatching(catalog, **options):
-    """A dispatcher, closed at the end."""
+    """Make a dispatcher, and close it at the end."""
     with contextlib.closing(Dispatcher(catalog, **options)) as dispatcher:
         yield dispatcher
 
 
 def in_thread(work):
-    """What *work* returns in a thread of its own, or raises there."""
+    """Run *work* in a thread of its own; return what it returns, or raise what it raises."""
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work).result(30)

@@ -14,7 +14,7 @@ NAN = float("nan")
 
 
 def plan_for(returns: Any = ..., *, check_output: bool = True, **facts) -> CallPlan:
-    """The plan of a tool that promises to return this."""
+    """Return the plan of a tool that promises to return *returns*."""
 
     def function():
         """Do it."""
@@ -29,7 +29,7 @@ PLAIN = plan_for()
 
 
 def sent(result: ToolResult) -> dict[str, Any]:
-    """*result* as it is written down: strict JSON, and UTF-8."""
+    """Return *result* as it is written down: strict JSON, and UTF-8."""
     return json.loads(json.dumps(result.to_json(), allow_nan=False, ensure_ascii=False).encode())
 
 

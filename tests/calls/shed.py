@@ -44,14 +44,14 @@ class Shed:
 
 
 async def waiting(dispatcher: Dispatcher, wood: str = "pine", **options: Any) -> ApprovalRequest:
-    """The request of a call that waits."""
+    """Call `cut`, which waits, and return its request."""
     result = await dispatcher.call("cut", {"wood": wood}, **options)
     assert result.request is not None
     return result.request
 
 
 async def refusal(dispatcher: Dispatcher, request: Any, decision: Decision | None = None, **options: Any) -> str:
-    """Why an answer is not taken."""
+    """Return why an answer is not taken."""
     with pytest.raises(ApprovalError) as caught:
         await dispatcher.resume(request, decision or Decision.approve(), **options)
     assert str(caught.value)

@@ -256,7 +256,7 @@ class AsyncSwallowing(Swallowing):
 
 
 async def attempt(manager, error):
-    """What comes of an attempt that raises *error* while *manager* is entered."""
+    """Return what comes of an attempt that raises *error* while *manager* is entered."""
     async with contextlib.AsyncExitStack() as stack:
         await build_resources({"r": Database}, [{Database: lambda: manager}], Context(facts=Facts()), stack)
         if error is not None:

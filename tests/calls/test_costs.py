@@ -31,7 +31,7 @@ async def by_count_async(arguments: Any) -> Decimal:
 
 
 def studio(cost: Any, **facts: Any) -> Catalog:
-    """A catalog with a tool that costs something."""
+    """Return a catalog with a tool that costs something."""
     catalog = Catalog()
 
     @catalog.tool(cost=cost, **facts)

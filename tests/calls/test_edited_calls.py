@@ -57,7 +57,7 @@ EDIT = {"by": "ada", "before": {"to": "bob"}, "after": {"to": "carol"}}
 
 
 async def resume(dispatcher: Dispatcher, arguments: Any, *, sent: Any = LETTER, **options: Any) -> ToolResult:
-    """The result of a call that was approved with other arguments."""
+    """Return the result of a call that was approved with other arguments."""
     request = (await dispatcher.call("send", sent)).request
     return await dispatcher.resume(request.id, Decision.approve(arguments=arguments, by="ada"), **options)
 

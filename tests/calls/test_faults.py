@@ -31,7 +31,7 @@ POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\npay"
 
 
 def patience(url: str) -> float:
-    """Little where the server will hang; much where only the machine can be slow."""
+    """Return a short limit where the server will hang, and a long one where only the machine can be slow."""
     return LIMIT if url.endswith("hang") else 30.0
 
 
@@ -121,7 +121,7 @@ def clock():
 
 
 async def call_server(client, url, clock, *, facts="reads", **options):
-    """The result of one call of a tool that uses *client*."""
+    """Return the result of one call of a tool that uses *client*."""
     catalog = Catalog()
     catalog.tool(name="post", **FACTS[facts], **options)(client)
     async with Dispatcher(catalog, clock=clock, sleep=clock.sleep, chance=lambda: 1.0) as dispatcher:
@@ -202,7 +202,7 @@ BROKEN = {"reset": reset, "hang": hang}
 
 
 def combinations():
-    """Every client with every fault that it can notice."""
+    """Return every client with every fault that it can notice."""
     cases = []
     for name, client in ALL.items():
         faults = FAULTS if name in CLIENTS else BROKEN

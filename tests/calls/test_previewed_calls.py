@@ -101,7 +101,7 @@ async def test_an_asker_that_always_agrees_does_not_loop_for_ever(office):
 
     @office.catalog.tool
     async def fickle() -> None:
-        """Never content."""
+        """Raise `Changed` every time."""
         raise Changed("again")
 
     approvals = Approvals(ask=lambda request: requests.append(request) or True)

@@ -18,18 +18,18 @@ OTHER = Question(key="size", message="Which size?", schema={"type": "string"})
 
 
 async def think(request):
-    """A person who answers later than the tool may take."""
+    """Answer as a person who takes longer than the tool may."""
     await asyncio.sleep(THINKING_SECONDS)
     return Decision.approve(answers={question.key: "red" for question in request.questions})
 
 
 async def think_for_ever(request):
-    """A person who has gone home."""
+    """Wait for ever, as for a person who has gone home."""
     await asyncio.Event().wait()
 
 
 def build(ask, *, goes_on=False, questions=(QUESTION,)):
-    """A dispatcher with a tool that asks, and that may go on for ever afterwards."""
+    """Make a dispatcher with a tool that asks, and that may go on for ever afterwards."""
     catalog = Catalog()
 
     @catalog.tool(timeout_seconds=LIMIT_SECONDS)

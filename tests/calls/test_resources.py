@@ -65,7 +65,7 @@ class Unaskable(Protocol):
 
 
 async def build_resource(kind, *sources, context=None, name="r"):
-    """What one parameter of this type gets from *sources*, with everything closed again."""
+    """Return what one parameter of this type gets from *sources*, with everything closed again."""
     async with contextlib.AsyncExitStack() as stack:
         resources = await build_resources({name: kind}, sources, context or Context(facts=Facts()), stack)
         return resources.get(name)

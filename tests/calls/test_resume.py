@@ -136,7 +136,7 @@ async def test_an_answer_from_another_session_is_refused(shed, made_in):
 
 
 def another(**facts: Any) -> Catalog:
-    """A catalog with another tool under the same name."""
+    """Return a catalog with another tool under the same name."""
     catalog = Catalog()
 
     @catalog.tool(**{"destructive": True, **facts})

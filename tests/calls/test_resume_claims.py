@@ -43,7 +43,7 @@ async def test_only_one_of_many_resumes_runs_the_call(store, facts, tmp_path):
 
 
 async def slow_shed(store: Any) -> tuple[Any, Any, list[str], asyncio.Event]:
-    """A dispatcher whose tool waits, and what it did."""
+    """Return a dispatcher whose tool waits, and what it did."""
     catalog, did, go = Catalog(), [], asyncio.Event()
 
     @catalog.tool(destructive=True)

@@ -39,7 +39,7 @@ class Opaque:
 
 
 async def call(returns: Any, value: Any) -> tuple[Any, ToolResult]:
-    """The output schema of a tool that promises *returns*, and the result when it returns *value*."""
+    """Return the output schema of a tool that promises *returns*, and the result when it returns *value*."""
     catalog = Catalog()
 
     def probe():

@@ -13,7 +13,7 @@ from toolkit.values.text_limits import CHARS_PER_TOKEN_OF_NAMES
 
 
 def catalog_of(groups: dict[str, int]) -> Catalog:
-    """A catalog with so many tools in each group; "" is no group."""
+    """Return a catalog with so many tools in each group; "" is no group."""
     schema = {"type": "object"}
     return Catalog(
         *(

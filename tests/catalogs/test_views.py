@@ -9,7 +9,7 @@ from toolkit import Catalog, CatalogError, DefinitionError, DuplicateTool, Tool,
 
 
 def build_tool(name, **options):
-    """A tool of this name."""
+    """Make a tool of this name."""
 
     def function(a: int = 1) -> int:
         return a

@@ -109,7 +109,7 @@ DONE = Turn(text="It is done.")
 
 
 def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
-    """A command that asks *stub*, with a key."""
+    """Return a command that asks *stub*, with a key."""
     url = f"{stub.url}{PATHS[provider]}"
     options = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
     return ["agent", "tools.py", prompt, *options, *further]
@@ -165,7 +165,7 @@ class Shop:
 
 @contextlib.contextmanager
 def model(*script: Any) -> Iterator[Stub]:
-    """A model on loopback that plays *script*, served by a thread of its own."""
+    """Serve a model on loopback that plays *script*, in a thread of its own."""
     ready: queue.Queue[Any] = queue.Queue()
 
     async def serve() -> None:

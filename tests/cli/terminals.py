@@ -21,7 +21,7 @@ _PIECES = re.compile(r"\x1b\[(?P<numbers>[0-9;?]*)(?P<verb>[A-Za-z])|(?P<charact
 
 
 def draw_screen(written: str, columns: int = 60) -> list[str]:
-    """What a terminal shows in the end, down to its last line that is not empty; anything it would not understand fails."""
+    """Return what a terminal shows in the end, down to its last line that is not empty; fail on any other sequence."""
     lines, row, column = [""], 0, 0
     for piece in _PIECES.finditer(written):
         verb, character = piece["verb"], piece["character"]
@@ -100,11 +100,11 @@ class Terminal:
         return self._process.wait(timeout=30)
 
     def output(self):
-        """What was written to standard output, where that is a pipe."""
+        """Return what was written to standard output, where that is a pipe."""
         return self._process.stdout.read().decode()
 
     def lines(self):
-        """What is on the screen."""
+        """Return what is on the screen."""
         return draw_screen(self.written, self.columns)
 
     def close(self):

@@ -27,7 +27,7 @@ class Screen(io.StringIO):
 
 
 def capture_output(act, *, terminal=True, **options):
-    """What *act* writes with an output of its own."""
+    """Return what *act* writes with an output of its own."""
     stream = Screen() if terminal else io.StringIO()
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(io.StringIO()):
         act(Output(**options))

@@ -64,7 +64,7 @@ def program(tmp_path):
 
 @contextlib.asynccontextmanager
 async def open_stdio(folder, changes, target="tools.py"):
-    """A client of the SDK whose server is a process of `toolkit serve --reload`."""
+    """Open a client of the SDK whose server is a process of `toolkit serve --reload`."""
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "toolkit", "serve", target, "--reload"],
@@ -79,7 +79,7 @@ async def open_stdio(folder, changes, target="tools.py"):
 
 @contextlib.asynccontextmanager
 async def open_http(folder, changes, target="tools.py"):
-    """A client of the SDK for a process of `toolkit serve --reload --http`."""
+    """Open a client of the SDK for a process of `toolkit serve --reload --http`."""
     with (folder / "notes").open("wb") as notes:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "toolkit", "serve", target, "--reload", "--http", "127.0.0.1:0"),
@@ -108,7 +108,7 @@ async def copy_lines(reader, file):
 
 
 async def call(client, name):
-    """The value that a tool without arguments returns."""
+    """Return the value that a tool without arguments returns."""
     return (await client.call_tool(name, {})).structured_content["result"]
 
 

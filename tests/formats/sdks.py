@@ -36,22 +36,22 @@ FORMATS = ["anthropic", "openai", "openai_responses", "gemini", "bedrock", "mist
 
 
 def plain(value: Any) -> Any:
-    """*value* as JSON, bytes as base64."""
+    """Return *value* as JSON, bytes as base64."""
     return json.loads(json.dumps(value, default=lambda data: base64.b64encode(data).decode()))
 
 
 def tools(name: str, definitions: Any) -> Any:
-    """What the SDK of *name* would send for *definitions*."""
+    """Return what the SDK of *name* would send for *definitions*."""
     return _TOOLS[name](definitions)
 
 
 def messages(name: str, sent: Any) -> Any:
-    """What the SDK of *name* would send for the messages that `results` gave."""
+    """Return what the SDK of *name* would send for the messages that `results` gave."""
     return _MESSAGES[name](sent)
 
 
 def reply(name: str, calls: list[tuple[str, Any, str]]) -> Any:
-    """A response, as an object of the SDK, in which a model calls tools: names on the wire, arguments, ids."""
+    """Return a response, as an object of the SDK, in which a model calls tools: names on the wire, arguments, ids."""
     return _REPLIES[name](calls)
 
 

@@ -13,7 +13,7 @@ DOTTED = ["gemini", "ollama", "mcp"]
 
 
 def build_catalog(*names, defer=False):
-    """A catalog of tools with these names."""
+    """Make a catalog of tools with these names."""
     catalog = Catalog()
     for name in names:
 

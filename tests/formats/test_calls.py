@@ -21,12 +21,12 @@ WITH_IDS = ["anthropic", "openai", "openai_responses", "gemini", "bedrock", "mis
 
 
 def read(arguments):
-    """Arguments, whether they are text or an object."""
+    """Return the arguments, whether they are sent as text or as an object."""
     return json.loads(arguments) if isinstance(arguments, str) else arguments
 
 
 def as_json(response):
-    """An SDK's object as the JSON that came over the wire."""
+    """Return an SDK's object as the JSON that came over the wire."""
     if isinstance(response, dict):
         return response
     return json.loads(response.model_dump_json(by_alias=True, exclude_none=True))

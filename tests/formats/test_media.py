@@ -27,7 +27,7 @@ DOCUMENT_KEYS = {
 
 
 def send(name: str, *parts: Any, text: str = "see", value: Any = None) -> str:
-    """What *name* sends for a result with *parts*, which its SDK accepts as it is."""
+    """Return what *name* sends for a result with *parts*, which its SDK accepts as it is."""
     sent = module(name).results([ToolResult(text, value, call_id="call_1", tool="play", parts=parts)])
     assert sdks.messages(name, sent) == sdks.plain(sent)
     return json.dumps(sdks.plain(sent))

@@ -17,7 +17,7 @@ NATIVE = ["anthropic", "openai_responses"]
 
 
 def searchable():
-    """A catalog with our own `tool_search`."""
+    """Return a catalog with our own `tool_search`."""
     catalog = everything()
     catalog.add(tool_search_for(catalog))
     return catalog
@@ -82,7 +82,7 @@ def test_our_search_is_executed_here_for_openai():
 
 
 async def search(calls):
-    """What comes of a search for the weather."""
+    """Run a search for the weather; return the catalog and the results."""
     catalog = searchable()
     async with Dispatcher(catalog) as dispatcher:
         results = await dispatcher.call_many(calls)

@@ -61,7 +61,7 @@ def test_the_top_of_a_schema_is_described_to_ollama():
 
 
 def list_for_mcp(function):
-    """The definition of a function for an MCP client."""
+    """Return the definition of a function for an MCP client."""
     definitions = build_definitions("mcp", Catalog(function))
     assert sdks.tools("mcp", definitions) == sdks.plain(definitions)
     return definitions[0]

@@ -30,7 +30,7 @@ FLAGS = {
 
 
 def result(kind="ok", text="done", **fields):
-    """A result of that kind."""
+    """Return a result of that kind."""
     fields = {"call_id": "call_7", "tool": "git.log", **fields}
     if kind in ("ok", "waiting"):
         return ToolResult(text, fields.pop("value", None), kind, **fields)

@@ -29,7 +29,7 @@ pytestmark = [
 
 
 async def run_example(file: str, **environment: str) -> str:
-    """What the example says, with no key but that in *environment*."""
+    """Return what the example says, with no key but that in *environment*."""
     variables = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     command = [sys.executable, "-W", "error", str(EXAMPLES / file)]
     run = await asyncio.create_subprocess_exec(

@@ -41,7 +41,7 @@ def build_definitions(name: str, catalog: Any, *arguments: Any, **options: Any) 
 
 
 def union() -> Tool:
-    """A hand-written schema with a union at its top."""
+    """Return a hand-written schema with a union at its top."""
     schema = {
         "oneOf": [
             {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
@@ -52,7 +52,7 @@ def union() -> Tool:
 
 
 def everything() -> Catalog:
-    """A catalog of tools whose schemas use what schemas have."""
+    """Return a catalog of tools whose schemas use what schemas have."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

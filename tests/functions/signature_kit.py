@@ -8,7 +8,7 @@ __all__ = ["call", "everything", "plain", "list_refused_paths", "three"]
 
 
 def call(function, arguments, injected=None):
-    """What the function returns for arguments a model sent, checked both ways."""
+    """Return what the function returns for arguments a model sent, checked both ways."""
     tool = Tool.of(function)
     decoded = tool.check(arguments)
     assert list(decoded) == list(tool.check(arguments, validation="jsonschema"))
@@ -17,7 +17,7 @@ def call(function, arguments, injected=None):
 
 
 def list_refused_paths(function, arguments):
-    """The paths of what is wrong, the same both ways."""
+    """Return the paths of what is wrong, which are the same both ways."""
     tool = Tool.of(function)
     with pytest.raises(BadArgs) as fast:
         tool.check(arguments)

@@ -49,7 +49,7 @@ def logged(function):
 
 
 def again(source, name="f", *, file="cell.py", module="notebook"):
-    """What *name* is after *source* was run in a module, once more."""
+    """Run *source* in a module, once more, and return what *name* is then."""
     namespace = {"__name__": module, "functools": functools, "logged": logged}
     exec(compile(source, file, "exec"), namespace)
     return namespace[name]

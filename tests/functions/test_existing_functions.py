@@ -58,7 +58,7 @@ def decorate(packages, seconds):
 
 
 def check(report, recorded):
-    """Nothing crashed, and about as many became tools as were recorded. A few more or less are another version."""
+    """Check that nothing crashed, and that about as many became tools as recorded; a few may differ by version."""
     assert not report["crashes"], json.dumps(report["crashes"], indent=1)[:4000]
     assert report["built"] + report["refused"] == report["functions"]
     share = recorded["refused"] / recorded["functions"]

@@ -35,7 +35,7 @@ def refusal(function, **options):
 
 
 def omissions(function, **options):
-    """The warnings about what the schema leaves out, and the tool."""
+    """Return the warnings about what the schema leaves out, and the tool."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         spec = Tool.described(function, **options)

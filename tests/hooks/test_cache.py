@@ -47,7 +47,7 @@ def shop():
 
 
 async def ask(dispatcher, item="tea", **options):
-    """The price in the form the tool gives it."""
+    """Return the price in the form the tool gives it."""
     return (await dispatcher.call("price", {"item": item}, **options)).value["price"][0]
 
 

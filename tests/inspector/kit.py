@@ -17,7 +17,7 @@ __all__ = ["Browser", "build_catalog", "build_inspector", "read_events", "servin
 
 
 def build_catalog():
-    """Tools of each kind that the page tells apart."""
+    """Make a catalog with tools of each kind that the page tells apart."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, aliases=["sum"], group="numbers", examples=[{"a": 1, "b": 2}])
@@ -49,7 +49,7 @@ def build_catalog():
 
 
 def build_inspector(catalog=None, *, mode="default", dispatcher=None, **options):
-    """An inspector of the catalog above, under rules."""
+    """Make an inspector of the catalog above, under rules."""
     if dispatcher is None:
         dispatcher = Dispatcher(catalog or build_catalog(), permissions=Permissions(mode))
     return Inspector(dispatcher, name="shop", **options)

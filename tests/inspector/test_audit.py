@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 def build_dispatcher(path):
-    """A program that writes the log at *path*."""
+    """Make a program that writes the log at *path*."""
     return Dispatcher(build_catalog(), permissions=Permissions(), audit=AuditLog(path))
 
 

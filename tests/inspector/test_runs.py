@@ -47,7 +47,7 @@ def journal(database):
 
 
 def build_bills(**options):
-    """An agent's dispatcher with a tool that asks."""
+    """Make an agent's dispatcher with a tool that asks."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)
@@ -69,7 +69,7 @@ async def add_waiting(journal, run_id="bills/may"):
 
 
 def inspect(database, **options):
-    """An inspector of the runs in *database*, which knows the tools of the agent."""
+    """Return an inspector of the runs in *database*, which knows the tools of the agent."""
     return build_inspector(dispatcher=build_bills(), database=database, **options)
 
 
@@ -201,7 +201,7 @@ async def test_cancelling_a_run_without_a_database_is_an_error():
 
 
 async def check_problem(browser, words):
-    """All that reads the database says why it cannot, and everything else works."""
+    """Check that whatever reads the database says why it cannot, and that everything else works."""
     for path in ("runs", "approvals"):
         assert words in (await browser.get(path))["problem"], path
     assert words in (await browser.get("run", 503, id="x"))["error"]
@@ -299,7 +299,7 @@ class Parcel:
 
 
 def build_flow(dispatcher=None):
-    """Two steps, one with an undo."""
+    """Make a flow of two steps, one with an undo."""
     flow = Flow("order", dispatcher=dispatcher)
 
     def unpack(parcel: Order) -> None:

@@ -60,7 +60,7 @@ asyncio.run(main())
 
 
 def find_command(peer):
-    """The command that runs the script of a client, and the folder to run it in."""
+    """Return the command that runs the script of a client, and the folder to run it in."""
     if peer == "TypeScript SDK":
         try:
             find_package(SDK)

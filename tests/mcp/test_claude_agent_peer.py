@@ -52,7 +52,7 @@ def anyio_backend():
 
 
 def build_options(home, server, model_url="http://127.0.0.1:9", **further):
-    """The options of an agent that has no tools but ours, and reaches nothing outside of this machine."""
+    """Make the options of an agent that has no tools but ours, and reaches nothing outside of this machine."""
     variables = {
         "HOME": str(home),
         "CLAUDE_CONFIG_DIR": str(home),
@@ -74,13 +74,13 @@ def build_options(home, server, model_url="http://127.0.0.1:9", **further):
 
 
 def start_by_command(target):
-    """The configuration of a server that the agent starts."""
+    """Return the configuration of a server that the agent starts."""
     words = ["-m", "toolkit", "serve", str(target)]
     return {"type": "stdio", "command": sys.executable, "args": words, "env": {"PYTHONPATH": str(ROOT)}}
 
 
 def answer_questions(home, content):
-    """Settings of the agent in which its user gives *content* as the answer to every question, and the file with it."""
+    """Return settings in which the user answers every question with *content*, and the file with the question."""
     answer = {"hookEventName": "Elicitation", "action": "accept", "content": content}
     (home / "answer.json").write_text(json.dumps({"hookSpecificOutput": answer}))
     question, folder = home / "question.json", shlex.quote(str(home))
@@ -125,7 +125,7 @@ async def test_the_agent_connects_and_lists_our_tools(tmp_path):
 
 @contextlib.asynccontextmanager
 async def open_server(way):
-    """The configuration of our server for the agent, which can use it in three ways."""
+    """Yield the configuration of our server for the agent, which can use it in three ways."""
     if way == "command":
         yield start_by_command(f"{SERVER}:tools")
     elif way == "object":

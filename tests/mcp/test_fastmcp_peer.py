@@ -20,7 +20,7 @@ SERVER = Path(__file__).parent / "conformance" / "everything_server.py"
 
 
 def open_client(**options):
-    """A client of FastMCP that starts our server."""
+    """Return a client of FastMCP that starts our server."""
     transport = StdioTransport(sys.executable, ["-m", "toolkit", "serve", f"{SERVER}:tools"])
     return fastmcp.Client(transport, **options)
 

@@ -33,7 +33,7 @@ SAMPLES = {"string": "a", "number": 1.5, "integer": 1, "boolean": True, "array":
 
 
 def find(package, program):
-    """The command that starts a program of npm, or a skipped test that says what is missing."""
+    """Return the command that starts a program of npm, or skip the test and say what is missing."""
     try:
         return [find_node().program, str(find_program(package, program))]
     except MissingNode as missing:
@@ -41,7 +41,7 @@ def find(package, program):
 
 
 def fill_in(schema):
-    """A small value that the schema allows."""
+    """Return a small value that the schema allows."""
     if "default" in schema:
         return schema["default"]
     if "enum" in schema:
@@ -53,7 +53,7 @@ def fill_in(schema):
 
 
 def agree(request):
-    """The person who approves every call, and answers every question with its defaults."""
+    """Approve every call, and answer every question with its defaults."""
     return Decision.approve(answers={question.key: fill_in(question.schema) for question in request.questions})
 
 
@@ -78,7 +78,7 @@ def wait_for_port(port, process):
 
 @contextlib.contextmanager
 def open_everything(way):
-    """What `Servers` gets for the reference server, which runs until the block ends."""
+    """Yield what `Servers` gets for the reference server, which runs until the block ends."""
     command = find(EVERYTHING, "mcp-server-everything")
     if way == "stdio":
         yield RemoteServer([*command, "stdio"])

@@ -35,7 +35,7 @@ class World:
 
 
 def build_world(**facts):
-    """A tool `note` that keeps the text it is given."""
+    """Make a world with a tool `note` that keeps the text it is given."""
     world = World(Catalog(), [])
 
     @world.catalog.tool(**facts)
@@ -107,5 +107,5 @@ class Tables:
 
 
 def asking(preflight):
-    """A world whose tool states what it touches by a function."""
+    """Return a world whose tool states what it touches by a function."""
     return build_world(read_only=True, preflight=preflight)

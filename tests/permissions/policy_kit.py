@@ -100,7 +100,7 @@ class World:
             self.permissions.grant(self.session, Grant(tool=identity_of(self.tool), scope="tool"))
 
     async def called(self, mode):
-        """What came of a call, by its result; and whether the tool ran must agree with it."""
+        """Return what came of a call, by its result, which has to agree with whether the tool ran."""
         self.permissions.set_mode(mode)
         before = len(self.ran)
         result = await self.dispatcher.call(self.tool.name, ARGUMENTS, session=self.session)
@@ -114,7 +114,7 @@ class World:
         return LETTERS[verdict.word]
 
     async def judged(self, mode):
-        """What `Permissions` alone say of the same request."""
+        """Return what `Permissions` alone say of the same request."""
         self.permissions.set_mode(mode)
         await self.joined.explain(self.tool.name, ARGUMENTS, session=self.session)
         return LETTERS[self.permissions.judge(self.recorder.requests[-1]).word]
@@ -124,7 +124,7 @@ class World:
 
 
 def catalog_of(**facts):
-    """A catalog with a read-only tool `wipe`, which would run in every mode."""
+    """Return a catalog with a read-only tool `wipe`, which would run in every mode."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, **facts)

@@ -20,7 +20,7 @@ def bash(command: Annotated[str, Command], cwd: str = ".") -> None:
 def build_request(
     function: Any, arguments: Any = None, *, accesses=(), root=".", names=(), **changes: Any
 ) -> PermissionRequest:
-    """A call as permissions see it."""
+    """Make a call as permissions see it."""
     tool = function if isinstance(function, Tool) else Tool.described(function)
     tool = replace(tool, **changes)
     decoded = tool.check(arguments or {})

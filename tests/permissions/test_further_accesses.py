@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 
 def touching(is_async, **facts):
-    """A tool that asks for each of the accesses it is given, and tells what came of it."""
+    """Return a tool that asks for each of the accesses it is given, and tells what came of it."""
     world = World(Catalog(), [])
 
     def check(accesses, context):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def world():
-    """A catalog with a harmless tool and a destructive one, and what they did."""
+    """Return a catalog with a harmless tool and a destructive one, and what they did."""
     catalog, ran = Catalog(), []
 
     @catalog.tool(destructive=True, aliases=["delete"])

@@ -45,7 +45,7 @@ async def deploy() -> str:
 
 
 async def rules_offered(tool, arguments):
-    """The rules of the grants that a person is offered for a call, by scope."""
+    """Return the rules of the grants that a person is offered for a call, by scope."""
     dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("default"))
     result = await dispatcher.call(tool.name, arguments, session=Session())
     return {grant.scope: grant.rule for grant in result.request.grants}

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.anyio
 
 
 def request_of(tool, *accesses, root=".", session=None):
-    """A call that is about to touch these."""
+    """Return the request of a call that is about to touch these."""
     return PermissionRequest(
         call=ToolCall(tool.name), tool=tool, names=frozenset({tool.name}), accesses=accesses, root=root, session=session
     )
 
 
 def is_covered(tool, scope, target, *accesses, root="."):
-    """Whether a grant of this scope answers for a call that touches these."""
+    """Return whether a grant of this scope answers for a call that touches these."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(tool), scope=scope, target=str(target)))
     return find_covering_grant(request_of(tool, *accesses, root=str(root), session=session), session) is not None

@@ -159,7 +159,7 @@ pries      deny that    D D D D D   D D D D D
 
 
 def read_table():
-    """A case for each row and grant: kind, rules, whether a person granted the tool, and what is to come of it."""
+    """Yield a case for each row and grant: kind, rules, whether a person granted the tool, and what must come of it."""
     for line in filter(None, EXPECTED.splitlines()):
         kind, rules, words = line[:11].strip(), line[11:24].strip(), line[24:].split()
         yield pytest.param(kind, rules, False, words[:5], id=f"{kind}, {rules}")

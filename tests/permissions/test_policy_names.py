@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 def aliased_twice():
-    """A view of a catalog that gave its tool another name."""
+    """Return a view of a catalog that gave its tool another name."""
     catalog = catalog_of()
     catalog.alias("delete", "wipe")
     return catalog.prefixed("fs_").prefixed("home_")
@@ -84,7 +84,7 @@ async def test_an_alias_given_later_is_forbidden_at_once():
 
 
 def from_origin(origin):
-    """A catalog with a tool from another origin."""
+    """Return a catalog with a tool from another origin."""
     catalog = Catalog()
 
     @catalog.tool

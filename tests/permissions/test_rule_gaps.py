@@ -87,7 +87,7 @@ catalog.add(
 
 
 async def warnings(*rules, tool="patch", **arguments):
-    """What explaining a call warns of, the one about commands left out."""
+    """Return what explaining a call warns of, without the warning about commands."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("bypass", rules), safety=SafetyChecks(["."]))
     verdict = await dispatcher.explain(tool, arguments or {"place": "src/a"})
     return [warning for warning in verdict.warnings if "`run`" not in warning or tool == "run"]

@@ -56,7 +56,7 @@ def place(at: Point, note: str | None = None) -> None:
 
 
 def store(path: str, folder: Path = Path()) -> None:
-    """A tool whose parameters have no markers."""
+    """Store something; the parameters have no markers."""
 
 
 def idle() -> None:
@@ -64,7 +64,7 @@ def idle() -> None:
 
 
 def holds(rule: str | Rule, request: PermissionRequest) -> bool:
-    """Whether a rule is about the tool, and about this call of it."""
+    """Return whether a rule is about the tool, and about this call of it."""
     rule = read_rule(rule) if isinstance(rule, str) else rule
     return rule.concerns(request.tool, request.names) and rule.matches(request)
 

@@ -50,7 +50,7 @@ class Counting(Judge):
 
 
 def list_visible(view):
-    """What a view lists, finds and gets. All have to agree."""
+    """Return what a view lists, finds and gets. All have to agree."""
     names = view.names()
     assert [name for name in ("look", "change", "wipe", "sign") if view.get(name)] == names
     assert {match.tool.name for match in view.search("look change wipe sign")} == set(names)

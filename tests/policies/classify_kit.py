@@ -11,12 +11,12 @@ __all__ = ["classify_error", "family", "httpx_status", "REQUESTS"]
 
 
 def classify_error(error, rules=(), **options):
-    """What *error* counts as by *rules*, written as a user writes them."""
+    """Return what *error* counts as by *rules*, written as a user writes them."""
     return classify.classify_error(error, compile_rules(rules), **options)
 
 
 def family(module: str, tree: dict[str, tuple[str, ...]]) -> types.SimpleNamespace:
-    """Classes as a package that is not installed here has them: names, bases, module."""
+    """Return classes as a package that is not installed here has them: names, bases, module."""
     classes: dict[str, type] = {}
     for name, bases in tree.items():
         parents = tuple(classes.get(base) or getattr(__import__("builtins"), base) for base in bases)

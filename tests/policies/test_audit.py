@@ -44,7 +44,7 @@ def path(tmp_path):
 
 
 def entries(path):
-    """What was written, without what every line has."""
+    """Return what was written, without what every line has."""
     return [{key: entry[key] for key in entry if key not in ("version", "at")} for entry in AuditLog.read(path)]
 
 
@@ -283,7 +283,7 @@ def test_a_file_that_is_removed_during_a_wait_is_created_again(path):
 
 
 def times_open(path):
-    """How many descriptors this process has of a file."""
+    """Return how many descriptors this process has of a file."""
     count = 0
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -344,7 +344,7 @@ WRITER = """
 
 
 def writer(path, name, count):
-    """A process that writes when it is told to."""
+    """Start a process that writes when it is told to."""
     lines = textwrap.dedent(WRITER).format(name=name, count=count)
     code = f"from toolkit.policies.audit import *\nlog = AuditLog({str(path)!r})\n{lines}"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

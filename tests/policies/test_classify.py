@@ -67,7 +67,7 @@ HTTPX2 = family(
 
 
 def wrap_as_requests(inner: BaseException) -> BaseException:
-    """What requests raises around urllib3's error around *inner*."""
+    """Return what requests raises around urllib3's error around *inner*."""
     outer = URLLIB3.MaxRetryError("Max retries exceeded")
     outer.reason = inner
     return REQUESTS.ConnectionError(outer)

@@ -179,7 +179,7 @@ def escape_as_php_unicode(text):
 
 
 def escape_as_dotnet(text):
-    """As System.Text.Json does: in capitals, and also what has a meaning in HTML."""
+    """Escape as System.Text.Json does: in capitals, and also what has a meaning in HTML."""
     escapes = {letter: f"\\u{ord(letter):04X}" for letter in "\"&'+<>`é"}
     return '"' + "".join(escapes.get(letter, letter) for letter in text) + '"'
 

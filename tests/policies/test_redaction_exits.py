@@ -25,7 +25,7 @@ Key = Annotated[str, Secret]
 
 
 async def exits(function, arguments, caplog, **options):
-    """Everything that leaves a dispatcher for one call, as one text."""
+    """Return everything that leaves a dispatcher for one call, as one text."""
     caplog.set_level(logging.DEBUG)
     catalog = Catalog()
     catalog.tool(**options.pop("facts", {}))(function)

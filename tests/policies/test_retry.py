@@ -29,7 +29,7 @@ USUAL = RetryPolicy()
 
 
 async def run_retrying(call, policy=USUAL, **options):
-    """The answer or the error, what was waited for, and what was said."""
+    """Return the answer or the error, what was waited for, and what was said."""
     clock, notes = Clock(), []
     options = {"clock": clock, "sleep": clock.sleep, "chance": lambda: 1.0, "noted": notes.append, **options}
     try:

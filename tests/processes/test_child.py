@@ -35,13 +35,13 @@ class Received:
 
 
 def shell(script: str, on_data, **options) -> ChildSpec:
-    """A child that runs a script of the shell, and is soon killed if it has to stop."""
+    """Return a child that runs a script of the shell, and is soon killed if it has to stop."""
     defaults = {"env": {"PATH": "/usr/bin:/bin"}, "cwd": "/", "timeout_seconds": 20.0, "grace_seconds": 0.1}
     return ChildSpec(argv=["/bin/sh", "-c", script], on_data=on_data, **{**defaults, **options})
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process that is no child of ours runs."""
+    """Return whether a process that is no child of ours runs."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(") ")[2][0] != "Z"

@@ -27,7 +27,7 @@ _SHARE_OPEN = 0.2
 
 
 def names_in(root):
-    """Every name below *root*, with the descriptor of its folder; links are not followed."""
+    """Return every name below *root*, with the descriptor of its folder; links are not followed."""
     places = []
     for _, folders, files, fd in os.fwalk(root, follow_symlinks=False):
         folder_fd = os.dup(fd)
@@ -52,7 +52,7 @@ def away_and_back(place, draw):
 
 
 def is_free(place):
-    """Whether a name is a link, and no door."""
+    """Return whether a name is a link, and no door."""
     at, name = place
     return stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode) and not name.endswith(DOOR)
 

@@ -23,7 +23,7 @@ ONLY_OUTSIDE = "only-outside.txt"
 
 
 def plant(folder, draw, text, *, outside=None, depth=0):
-    """A random tree of folders, files and links under the usual names; *outside* is where their doors lead."""
+    """Plant a random tree of folders, files and links under the usual names; *outside* is where their doors lead."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
         door = None if outside is None else outside / name
@@ -40,7 +40,7 @@ def plant(folder, draw, text, *, outside=None, depth=0):
 
 @contextlib.contextmanager
 def moving(root, outside, seed):
-    """A process that moves what lies in *root* about; afterwards the list holds how often it did."""
+    """Run a process that moves what lies in *root* about; afterwards the list holds how often it did."""
     moves = []
     command = [sys.executable, "-P", Path(__file__).with_name("mover.py"), root, outside, str(seed)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -52,7 +52,7 @@ def moving(root, outside, seed):
 
 
 def random_path(draw, root, paths):
-    """A path that may lead anywhere by now: mostly one that led to a file when the tree was planted."""
+    """Return a path that may lead anywhere by now: mostly one that led to a file when the tree was planted."""
     names = draw.choice(paths).split("/")
     if draw.random() < 0.3:
         names = [draw.choice((*NAMES, KEPT)) for _ in range(draw.randrange(1, 5))]
@@ -63,7 +63,7 @@ def random_path(draw, root, paths):
 
 
 def random_call(draw, root, paths, number):
-    """A tool, and what a model might send it."""
+    """Return a tool, and what a model might send it."""
     path = random_path(draw, root, paths)
     name = draw.choices(["read", "write", "edit", "glob", "grep"], [10, 6, 4, 1, 1])[0]
     old, new = draw.sample(WORDS, 2)

@@ -83,7 +83,7 @@ def _source(parameters: list[_Parameter], defaults: dict[str, Any]) -> str:
 
 @functools.cache
 def cases() -> st.SearchStrategy[Case]:
-    """A tool from a random signature, and arguments for it."""
+    """Draw a tool from a random signature, and arguments for it."""
     return _cases(_parameters())
 
 

@@ -146,7 +146,7 @@ class Approving(RuleBasedStateMachine):
 
     @rule(rules=st.sampled_from(RULES))
     def restart(self, rules: list[str]) -> None:
-        """Another process, as far as a store can tell: only a sealed request's use is remembered in one."""
+        """Start another process, as far as a store can tell: only a sealed request's use is remembered in one."""
         if self.kind != "sealed":
             store = self.memory if self.kind == "memory" else SQLiteApprovals(self.path)
             self.approvals = Approvals(store, ask=self.ask, clock=self.clock, expires_seconds=100)
@@ -297,7 +297,7 @@ class Approving(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), number=st.integers(6, 9))
     def alter(self, data: Any, number: int) -> None:
-        """The arguments of a waiting call are changed in the store, or on the way."""
+        """Change the arguments of a waiting call in the store, or on the way."""
         pending = data.draw(st.sampled_from(self.waiting))
         request, others = pending.request, {"number": number, "extra": 0}
         before = len(self.world.runs)
@@ -313,7 +313,7 @@ class Approving(RuleBasedStateMachine):
 
     @rule(data=st.data(), tool=st.sampled_from(sorted(FACTS)), number=numbers)
     def forge(self, data: Any, tool: str, number: int) -> None:
-        """A request that no dispatcher made."""
+        """Answer a request that no dispatcher made."""
         forged = ApprovalRequest(
             tool=tool,
             call_id="forged",
@@ -332,7 +332,7 @@ class Approving(RuleBasedStateMachine):
     @precondition(lambda self: any(not pending.is_open for pending in self.waiting))
     @rule(data=st.data(), approved=st.booleans())
     def replay(self, data: Any, approved: bool) -> None:
-        """An answer that was given is given again."""
+        """Give an answer that was given again."""
         closed = data.draw(st.sampled_from([pending for pending in self.waiting if not pending.is_open]))
         before = len(self.world.runs)
         decision = Decision(approved=approved, principal=closed.request.principal)
@@ -372,14 +372,14 @@ class Approving(RuleBasedStateMachine):
         self.waiting.append(Waiting(result.request, call, session))
 
     def resume_request(self, request: Any, decision: Decision, session: Session | None = None) -> ToolResult | None:
-        """The result; None if the answer was not taken."""
+        """Return the result; None if the answer was not taken."""
         try:
             return self.runner.run(self.dispatcher.resume(request, decision, session=session))
         except ApprovalError:
             return None
 
     def explain_verdict(self, tool: str, arguments: Any, session: Session | None, principal: str | None) -> str:
-        """What `explain` says; the judge does not count it."""
+        """Return what `explain` says; the judge does not count it."""
         self.world.is_watching = False
         call = ToolCall(tool, arguments, "explained", session, principal)
         verdict = self.runner.run(self.dispatcher.explain(call))

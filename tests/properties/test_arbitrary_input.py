@@ -102,7 +102,7 @@ _OBJECTS = st.recursive(
 
 
 def build_value(value: Any) -> Any:
-    """*value* with the weird objects in place of their names."""
+    """Make *value* with the weird objects in place of their names."""
     if isinstance(value, tuple):
         return _WEIRD[value[1]]
     if isinstance(value, list):
@@ -111,7 +111,7 @@ def build_value(value: Any) -> Any:
 
 
 def is_read_or_refused(case: Case, arguments: Any, validation: Any) -> bool:
-    """Whether there are decoded arguments for every parameter, or a `BadArgs` whose words can be sent on."""
+    """Return whether there are decoded arguments for every parameter, or a `BadArgs` whose words can be sent on."""
     try:
         decoded = case.tool.check(arguments, validation=validation)
     except BadArgs as error:

@@ -92,7 +92,7 @@ ANSWERS = st.lists(st.sampled_from(["approve", "deny", "leave", "grant"]), max_s
 
 
 async def converse(script, options, answers, prompts) -> list[Run]:
-    """Every run there was, from prompt to prompt and from pause to pause."""
+    """Return every run there was, from prompt to prompt and from pause to pause."""
     agent = Shed().agent(script, **options)
     runs: list[Run] = []
     answers = iter(answers)
@@ -127,7 +127,7 @@ def decide(answer, request):
 
 
 def find_broken_promises(run: Run) -> list[str]:
-    """What has to be true of every run, and is not."""
+    """Return what has to be true of every run, and is not."""
     earlier = [
         result for message in run.messages[:-1] if isinstance(message, ToolMessage) for result in message.results
     ]

@@ -108,12 +108,12 @@ plans = st.builds(
 
 
 def is_unsafe(facts: str, number: int) -> bool:
-    """Whether a call must have no company."""
+    """Return whether a call must have no company."""
     return facts in ("writes", "destroys") or (facts == "asks" and number % 2 == 1)
 
 
 def do(world: World, number: int, deed: str) -> int:
-    """What all tools do; async ones suspend and hang in their own way."""
+    """Do what all tools do; async ones suspend and hang in their own way."""
     if deed == "raise":
         raise ValueError("no")
     if deed == "file":
@@ -131,7 +131,7 @@ def do(world: World, number: int, deed: str) -> int:
 
 
 def build(world: World) -> Catalog:
-    """A tool for each combination of facts and style."""
+    """Make a catalog with a tool for each combination of facts and style."""
     catalog = Catalog()
     for name, facts in FACTS.items():
         for style in STYLES:
@@ -214,7 +214,7 @@ class Meddler:
 
 
 def expect_kind(plan: Plan, halted: bool) -> str:
-    """The kind of result that a call must have, by the plan alone."""
+    """Return the kind of result that a call must have, by the plan alone."""
     kind = _of_tool(plan, halted)
     # A result without a run stands, with any outcome of a hook.
     return "internal" if plan.hooked == "raise after" and not halted else kind
@@ -235,14 +235,14 @@ def _of_tool(plan: Plan, halted: bool) -> str:
 
 
 def most_runs(plan: Plan) -> int:
-    """How often a call may have run at most."""
+    """Return how often a call may have run at most."""
     if plan.facts == "destroys":
         return 1
     return 3
 
 
 def handles() -> int:
-    """How many file handles the process has."""
+    """Return how many file handles the process has."""
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
@@ -283,7 +283,7 @@ async def _let_go(dispatcher: Dispatcher, world: World) -> None:
 
 
 def check(batch: list[Plan], world: World, results: list[ToolResult]) -> None:
-    """The model."""
+    """Check the results of a batch against the model."""
     assert len(results) == len(batch)
     assert world.trespasses == []
     first_halt = next((number for number, plan in enumerate(batch) if plan.hooked == "halt"), None)
@@ -299,7 +299,7 @@ def check(batch: list[Plan], world: World, results: list[ToolResult]) -> None:
 
 
 def kinds(plan: Plan, number: int, first_halt: int | None, batch: list[Plan]) -> set[str]:
-    """What may come of a call: one kind, or two if it depends on how quick its neighbours are."""
+    """Return what may come of a call: one kind, or two if it depends on how quick its neighbours are."""
     possible = {expect_kind(plan, halted=False)}
     if first_halt is not None and number > first_halt:
         # A neighbour that may run beside the halting call may have started before it.
@@ -349,7 +349,7 @@ class DispatchMachine(RuleBasedStateMachine):
 
     @rule(plan=plans.filter(lambda plan: plan.deed != "hang"), sync=st.booleans())
     def call(self, plan: Plan, sync: bool) -> None:
-        """One call, through one of the doors."""
+        """Make one call, in the loop or without one."""
         name, arguments = self._next(plan)
         if sync:
             result = self.dispatcher.call_sync(name, arguments)
@@ -361,7 +361,7 @@ class DispatchMachine(RuleBasedStateMachine):
 
     @rule(batch=st.lists(plans.filter(lambda plan: plan.deed != "hang"), max_size=5))
     def call_many(self, batch: list[Plan]) -> None:
-        """A batch without hooks: every kind is known."""
+        """Make a batch of calls without hooks: every kind is known."""
         calls = [self._next(plan) for plan in batch]
         results = self.loop.run_until_complete(self.dispatcher.call_many(calls))
         expected_kinds = [
@@ -371,7 +371,7 @@ class DispatchMachine(RuleBasedStateMachine):
 
     @rule(batch=st.lists(plans.filter(lambda plan: plan.style in ("async", "stream")), min_size=1, max_size=5))
     def cancel(self, batch: list[Plan]) -> None:
-        """A batch that hangs and is cancelled: every child has ended."""
+        """Cancel a batch that hangs: every child has ended."""
         calls = [self._next(Plan(plan.facts, plan.style, "hang", "nothing")) for plan in batch]
 
         async def cancel_batch() -> None:
@@ -388,17 +388,17 @@ class DispatchMachine(RuleBasedStateMachine):
 
     @rule()
     def unknown(self) -> None:
-        """A name that no tool has."""
+        """Call a name that no tool has."""
         assert self.loop.run_until_complete(self.dispatcher.call("nope")).kind == "not_found"
 
     @rule()
     def replace(self) -> None:
-        """The catalog changes under the dispatcher."""
+        """Change the catalog under the dispatcher."""
         self.catalog.add(build(self.world), replace=True)
 
     @invariant()
     def no_call_is_inside(self) -> None:
-        """Between two steps no call runs, and no call ran beside one that must run alone."""
+        """Check that between two steps no call runs, and that no call ran beside one that must run alone."""
         if hasattr(self, "world"):
             assert +self.world.inside == Counter()
             assert self.world.trespasses == []

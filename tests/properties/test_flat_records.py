@@ -42,7 +42,7 @@ def attrs_classes(draw: Any) -> Typed:
 
 @functools.cache
 def records() -> st.SearchStrategy[Typed]:
-    """Any record class, with fields of any type."""
+    """Draw any record class, with fields of any type."""
     kinds = (dataclass_types, named_tuples, typed_dicts, recursive_records)
     return st.one_of([attrs_classes(), *(kind(typed()) for kind in kinds)])
 

@@ -42,12 +42,12 @@ DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI}
 
 
 def build_tool(schema: dict[str, Any]) -> Tool:
-    """A tool with a hand-written schema."""
+    """Make a tool with a hand-written schema."""
     return Tool.from_schema("written.tool", "Made of keywords.", schema, lambda arguments: arguments)
 
 
 def parts(schema: Any) -> list[dict[str, Any]]:
-    """Every schema in a schema that a dialect has made."""
+    """Return every schema in a schema that a dialect has made."""
     if not isinstance(schema, dict):
         return []
     inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
@@ -56,7 +56,7 @@ def parts(schema: Any) -> list[dict[str, Any]]:
 
 
 def fill_nulls(value: Any, schema: Any, whole: dict[str, Any]) -> Any:
-    """*value* as a model has to send it where every property is required: null for what was left out."""
+    """Return *value* as a model has to send it where every property is required: with null for what was left out."""
     if not isinstance(schema, dict):
         return value
     if "$ref" in schema:
@@ -77,7 +77,7 @@ def fill_nulls(value: Any, schema: Any, whole: dict[str, Any]) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """*value* without the nulls in objects, wherever they come from."""
+    """Return *value* without the nulls in objects, wherever they come from."""
     if isinstance(value, dict):
         return {key: without_nulls(member) for key, member in value.items() if member is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -91,7 +91,7 @@ def _odd_part(deeper: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 @functools.cache
 def odd_schemas() -> st.SearchStrategy[Any]:
-    """Schemas with values that are wrong, or right but seldom seen, under every keyword; a few are no schema at all."""
+    """Draw schemas with values that are wrong, or right but seldom seen, under every keyword; a few are no schema."""
     inner = st.recursive(st.booleans() | st.just({}), _odd_part, max_leaves=4)
     return _odd_part(inner) | st.tuples(_schema(False), _odd_part(inner)).map(lambda pair: {**pair[0], **pair[1]})
 
@@ -102,7 +102,7 @@ async def take(arguments: dict[str, Any]) -> str:
 
 
 def plain_verdict(schema: Any, arguments: Any) -> bool | None:
-    """What plain jsonschema says, by the draft that the schema names; None if it cannot say."""
+    """Return what plain jsonschema says, by the draft that the schema names; None if it cannot say."""
     try:
         validator = validator_for(schema, default=Draft202012Validator)
         return bool(validator({**schema, "type": "object"}).is_valid(arguments))

@@ -89,7 +89,7 @@ def stage(scratch):
 
 
 def snapshot(folder):
-    """Everything in a folder, by name, with its content."""
+    """Return everything in a folder, by name, with its content."""
     return {
         os.path.join(at, name): Path(at, name).read_bytes() if Path(at, name).is_file() else None
         for at, folders, files in os.walk(folder)

@@ -122,7 +122,7 @@ def test_spelling_finds_the_same_words_as_a_comparison_with_every_word(words, wo
 
 
 def count_edits(word, other):
-    """The optimal string alignment distance, by its definition."""
+    """Return the optimal string alignment distance, by its definition."""
     table = {(0, column): column for column in range(len(other) + 1)}
     for row in range(1, len(word) + 1):
         table[row, 0] = row

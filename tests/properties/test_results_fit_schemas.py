@@ -69,7 +69,7 @@ RECORDS = [Computed, Attrs, Model, Struct, list[Computed], dict[str, Model], Str
 
 
 def plan_for(returns: Any) -> CallPlan:
-    """The plan of a tool with this return annotation."""
+    """Return the plan of a tool with this return annotation."""
 
     def give():
         """Give it."""

@@ -23,7 +23,7 @@ _MANY = settings(max_examples=2 * settings().max_examples)
 
 
 def verdict(schema: Any, value: Any) -> bool | None:
-    """What plain jsonschema says; None if it breaks down."""
+    """Return what plain jsonschema says; None if it breaks down."""
     try:
         return bool(Draft202012Validator(schema).is_valid(value))
     except (OverflowError, RecursionError):  # an integer beyond every float, divided by one; very deep arrays
@@ -31,7 +31,7 @@ def verdict(schema: Any, value: Any) -> bool | None:
 
 
 def strategy_for(schema: Any) -> Any:
-    """The strategy; a schema that nothing fits is not what the test is about."""
+    """Return the strategy; give the example up if nothing fits the schema."""
     try:
         return arguments(schema)
     except Unsupported:

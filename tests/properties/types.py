@@ -335,5 +335,5 @@ def _deeper(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 # Made once: to make and check a strategy costs more than to draw from it.
 @functools.cache
 def typed() -> st.SearchStrategy[Typed]:
-    """Any type, simple ones first."""
+    """Draw any type, simple ones first."""
     return st.recursive(st.sampled_from(SCALARS) | literals() | enums() | limited(), _deeper, max_leaves=6)

@@ -29,7 +29,7 @@ _LEAVES = (
 # Strategies are made once: to make and check one costs more than to draw from it.
 @functools.cache
 def json_values() -> st.SearchStrategy[Any]:
-    """Any JSON, small."""
+    """Draw any JSON, small."""
     return st.recursive(
         _LEAVES,
         lambda deeper: st.lists(deeper, max_size=4) | st.dictionaries(_KEYS, deeper, max_size=4),
@@ -42,7 +42,7 @@ _KEYS = st.sampled_from(["a", "b", "type", "value", "next", "1"]) | st.text(max_
 
 @functools.cache
 def json_objects() -> st.SearchStrategy[dict[str, Any]]:
-    """Any JSON object, small."""
+    """Draw any JSON object, small."""
     return st.dictionaries(_KEYS, json_values(), max_size=4)
 
 
@@ -55,7 +55,7 @@ _TWINS = [(1, True), (0, False), (1, 1.0), (5, "5"), (None, "null"), ("", None),
 
 
 def _twin(value: Any) -> list[Any]:
-    """Values that a careless check would take for *value*."""
+    """Return values that a careless check would take for *value*."""
     twins: list[Any] = [{"value": value}, [value], str(value)]
     if isinstance(value, (int, float)) and abs(value) < 2**53:
         twins += [bool(value), float(value), int(value)]
@@ -85,7 +85,7 @@ _DAMAGE = st.sampled_from(["replace", "twin", "drop", "add"])
 
 @st.composite
 def damaged(draw: Any, valid: dict[str, Any]) -> dict[str, Any]:
-    """*valid* with a few small changes: a key more or less, another type, another leaf."""
+    """Draw *valid* with a few small changes: a key more or less, another type, another leaf."""
     value = copy.deepcopy(valid)
     for _ in range(draw(_TIMES)):
         path = draw(st.sampled_from(_places(value)))
@@ -110,7 +110,7 @@ def damaged(draw: Any, valid: dict[str, Any]) -> dict[str, Any]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of the same types, all the way down."""
+    """Return whether two values are equal and of the same types, all the way down."""
     if type(left) is not type(right):
         return False
     if dataclasses.is_dataclass(left):

@@ -13,7 +13,7 @@ from .values import same
 
 
 def verdict(tool: Tool, arguments: Any, validation: Any) -> Any:
-    """The decoded arguments, or the refusal."""
+    """Return the decoded arguments, or the refusal."""
     try:
         return tool.check(arguments, validation=validation)
     except BadArgs as error:

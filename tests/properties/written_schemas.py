@@ -84,7 +84,7 @@ def _objects(draw: Any, deeper: st.SearchStrategy[Any], usual: bool) -> Any:
 
 @functools.cache
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
-    """The schema of an object, from every keyword there is, or from those that most schemas are made of."""
+    """Draw the schema of an object, from every keyword there is, or from those that most schemas are made of."""
     return st.one_of([_schema(usual) for usual in (True, False)])
 
 
@@ -97,7 +97,7 @@ def _schema(usual: bool) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def reference(schema: Any, arguments: Any) -> bool | None:
-    """What plain jsonschema says; None if it breaks down."""
+    """Return what plain jsonschema says; None if it breaks down."""
     try:
         return bool(Draft202012Validator(schema).is_valid(arguments))
     except OverflowError:  # an integer beyond every float, divided by one

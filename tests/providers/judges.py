@@ -36,7 +36,7 @@ _ROLES: dict[str, dict[str, Any]] = {
 
 
 def validate_messages(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages of *body*, which the official client's types have taken without losing anything."""
+    """Return the messages of *body*, which the official client's types have taken without losing anything."""
     messages = body[_PLACES[name]]
     for message in messages:
         assert _through(name, message) == message

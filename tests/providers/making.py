@@ -32,7 +32,7 @@ NAMES = list(_PROVIDERS)
 
 
 def build_provider(name: str, stub: Stub | None = None, *, slept: list[float] | None = None, **options: Any) -> Any:
-    """The provider of this name at *stub*; the waits that it would have made go to *slept*."""
+    """Make the provider of this name at *stub*; the waits that it would have made go to *slept*."""
     kind, model, path = _PROVIDERS[name]
     waits = [] if slept is None else slept
 
@@ -45,7 +45,7 @@ def build_provider(name: str, stub: Stub | None = None, *, slept: list[float] | 
 
 
 def catalog() -> Catalog:
-    """Two tools, one with a dot in its name."""
+    """Return a catalog of two tools, one with a dot in its name."""
     tools = Catalog()
 
     @tools.tool(read_only=True, name="files.read")
@@ -62,12 +62,12 @@ def catalog() -> Catalog:
 
 
 def hello(**fields: Any) -> Request:
-    """A request that says hello."""
+    """Return a request that says hello."""
     return Request(messages=(UserMessage.of("Hello"),), **fields)
 
 
 async def ask(provider: Any, request: Request, *, stream: bool) -> tuple[str, Reply]:
-    """What was shown while the answer came, and the answer."""
+    """Return what was shown while the answer came, and the answer."""
     if not stream:
         return "", await provider.reply(request)
     events = [event async for event in provider.stream(request)]

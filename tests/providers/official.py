@@ -22,7 +22,7 @@ Understood = tuple[str, list[tuple[str, Any]]]
 
 
 async def ask(name: str, url: str, *, stream: bool) -> Understood:
-    """What the official client understands: the text, and the calls by name with their arguments."""
+    """Return what the official client understands: the text, and the calls by name with their arguments."""
     return await _CLIENTS[name](url, stream)
 
 

@@ -47,7 +47,7 @@ class Protocol:
 
 
 def protocol_of(path: str) -> Protocol | None:
-    """The protocol that is spoken at *path*."""
+    """Return the protocol that is spoken at *path*."""
     protocols = {**PROTOCOLS, "bedrock": BEDROCK}
     return next((protocols[name] for end, name in _PATHS.items() if end in path), None)
 

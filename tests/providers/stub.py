@@ -182,7 +182,7 @@ def _reset(writer: asyncio.StreamWriter) -> bool:
 
 @contextlib.asynccontextmanager
 async def serving(*script: Step) -> AsyncIterator[Stub]:
-    """A stub in the running loop; at the end everything that hangs is released."""
+    """Run a stub in the running loop, and release everything that hangs at the end."""
     stub = Stub(*script)
     listening = await asyncio.start_server(stub.serve, "127.0.0.1", 0, limit=2**22)
     stub.port = listening.sockets[0].getsockname()[1]

@@ -25,7 +25,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 def body_of(name, *messages, stream=False, **fields):
-    """What is sent for these messages; nothing leaves the process."""
+    """Return what is sent for these messages; nothing leaves the process."""
     options = {key: fields.pop(key) for key in ("strict", "options", "max_tokens", "model") if key in fields}
     provider = build_provider(name, api_key="key", **options)
     return dict(provider._build_outgoing(Request(messages=messages, **fields), stream=stream).body)
@@ -297,7 +297,7 @@ arguments = st.dictionaries(texts, st.integers() | texts | st.none() | st.lists(
 
 @st.composite
 def conversations(draw):
-    """A valid conversation of some turns: every call has its result, in order."""
+    """Draw a valid conversation of some turns: every call has its result, in order."""
     messages = []
     for turn in range(draw(st.integers(1, 3))):
         parts = st.builds(TextPart, texts) | st.builds(ImagePart, st.just(PNG) | st.binary(max_size=5))

@@ -20,7 +20,7 @@ DEMO = Path(__file__).parents[2] / "examples" / "15_agent_at_work.py"
 
 
 def script() -> list[Turn]:
-    """What the scripted model says in the demo, as a server says it."""
+    """Return what the scripted model says in the demo, as a server says it."""
     spec = importlib.util.spec_from_file_location("the_demo", DEMO)
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +30,7 @@ def script() -> list[Turn]:
 
 
 async def run_demo(typed: str = "", **environment: str) -> tuple[int | None, str, str]:
-    """The exit code of the demo, what it says and what it complains of; *typed* are the answers of a person."""
+    """Return the exit code of the demo, what it says and what it complains of; *typed* are the answers of a person."""
     environ = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     demo = await asyncio.create_subprocess_exec(
         *[sys.executable, "-W", "error", str(DEMO)],

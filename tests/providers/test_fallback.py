@@ -65,7 +65,7 @@ class PlainStream:
 
 
 async def ask_both(first, *others, stream):
-    """The text of the answer, and what a stream said of a change."""
+    """Return the text of the answer, and what a stream said of a change."""
     fallback = FallbackProvider(first, *others)
     if not stream:
         return (await fallback.reply(hello())).message.text, []

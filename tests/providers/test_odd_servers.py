@@ -42,7 +42,7 @@ def call_chunk(index, call_id, name, arguments):
 
 
 def blank(event):
-    """The same with an empty id where there is none."""
+    """Give the call in *event* an empty id if it has none."""
     event["choices"][0]["delta"]["tool_calls"][0].setdefault("id", "")
     return event
 

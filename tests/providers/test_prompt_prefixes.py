@@ -42,12 +42,12 @@ each_family = pytest.mark.parametrize("family", FAMILIES)
 
 
 def body_of(model, request):
-    """What *model* would send for *request*; nothing leaves the process."""
+    """Return what *model* would send for *request*; nothing leaves the process."""
     return json.loads(json.dumps(model._build_outgoing(request, stream=False).body))
 
 
 def find_marks(value):
-    """The marks in *value*."""
+    """Return the marks in *value*."""
     if isinstance(value, dict):
         own = [value[name] for name in ("cache_control", "cachePoint") if name in value]
         return own + [mark for item in value.values() for mark in find_marks(item)]
@@ -199,7 +199,7 @@ def test_a_context_cache_of_gemini_holds_the_tools_and_the_system_text():
 
 
 def build_search_request(*messages, loaded=(), **fields):
-    """A request whose catalog has many deferred tools and our `tool_search`."""
+    """Make a request whose catalog has many deferred tools and our `tool_search`."""
     garden = build_catalog()
     garden.add(tool_search_for(garden))
     session = Session()
@@ -208,7 +208,7 @@ def build_search_request(*messages, loaded=(), **fields):
 
 
 def build_search(*names, **fields):
-    """A search that found the tools *names*, in both messages."""
+    """Make both messages of a search that found the tools *names*."""
     value = {"tools": [{"name": name, "description": ""} for name in names], **fields}
     result = ToolResult(json.dumps(value), value, tool="tool_search", call_id="c1")
     return AssistantMessage(calls=(ToolCall("tool_search", {"query": "x"}, "c1"),)), ToolMessage((result,))

@@ -142,7 +142,7 @@ async def test_every_call_of_a_turn_has_a_different_id(name, stream):
 
 
 def build_error_answer(name, error):
-    """An error as an event in the middle of a stream, the way each provider says it."""
+    """Make an error as an event in the middle of a stream, the way each provider says it."""
     event = {**error, "type": "error"} if name == "openai_responses" else {"type": "error", "error": error}
     text = f"event: error\ndata: {json.dumps(event)}\n\n"
     return Answer(200, text.encode(), {"Content-Type": "text/event-stream"})

@@ -50,7 +50,7 @@ _PLACES: dict[str, tuple[str, Any]] = {
 
 
 def form_in(name: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the answer in *body*, after the official types have taken the field without losing anything."""
+    """Return the schema of the answer in *body*, after the official types have taken the field and lost nothing."""
     if name == "gemini":
         config = body["generationConfig"]
         config_of_client = gemini_types.GenerationConfig.model_validate(config)

@@ -38,7 +38,7 @@ def project(monkeypatch):
 
 
 def record(requests, **options):
-    """A provider whose requests are kept, with their headers."""
+    """Return a provider whose requests are kept, with their headers."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         requests.append((str(request.url), request.headers.get("authorization")))

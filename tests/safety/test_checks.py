@@ -57,7 +57,7 @@ def app(tmp_path):
 
 
 def collect_findings(checks, *accesses):
-    """Who said what."""
+    """Return who said what."""
     return [(finding.word, finding.by) for finding in checks.judge(accesses)]
 
 

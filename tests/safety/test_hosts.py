@@ -118,7 +118,7 @@ def test_a_password_is_not_repeated():
 
 
 def spellings(address: str) -> list[str]:
-    """Every way that some program reads as this IPv4 address."""
+    """Return every way that some program reads as this IPv4 address."""
     number = int(ipaddress.IPv4Address(address))
     a, b, c, d = ipaddress.IPv4Address(address).packed
     low16, low24 = c << 8 | d, b << 16 | c << 8 | d

@@ -18,7 +18,7 @@ ALL = [*REAL, "limits", "none"]
 
 
 def level(workspace, name, **options):
-    """The sandbox of that name; the test is skipped, and says why, on a machine that has none."""
+    """Return the sandbox of that name; skip the test, and say why, on a machine that has none."""
     try:
         return best_sandbox(workspace, level=name, **options)
     except ToolError as error:
@@ -49,7 +49,7 @@ def run(sandbox, script, *, cwd, env=None, timeout=60, before=lambda: None):
 
 
 def report(sandbox, script, *, cwd, before=lambda: None):
-    """What the launcher reports about *script*, and the finished process."""
+    """Return what the launcher reports about *script*, and the finished process."""
     read, write = os.pipe()
     with os.fdopen(read) as status:
         argv, env = sandbox.command(

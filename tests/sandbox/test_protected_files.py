@@ -36,13 +36,13 @@ def folder(tmp_path):
 
 
 def bwrap(visible, **options):
-    """Bubblewrap with these visible files; the test is skipped, and says why, where it cannot be used."""
+    """Return Bubblewrap with these visible files; skip the test, and say why, where it cannot be used."""
     level(Workspace(visible.workspace_folders.popitem()[0]), "bubblewrap")
     return bubblewrap(visible, program=find_trusted_program("bwrap", ()), options=SandboxOptions(**options))
 
 
 def of_level(name, visible):
-    """The level of that name with these visible files, or a loud skip."""
+    """Return the level of that name with these visible files, or skip the test loudly."""
     if name == "bubblewrap":
         return bwrap(visible)
     if not find_landlock_version():
@@ -284,7 +284,7 @@ def test_a_failure_of_bubblewrap_is_not_a_failure_of_the_command(tmp_path, folde
 
 
 def fake(folder, script):
-    """A program in place of bubblewrap."""
+    """Write a program that stands in for bubblewrap, and return its path."""
     path = folder / "bwrap"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)

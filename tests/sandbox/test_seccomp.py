@@ -24,7 +24,7 @@ PTRACE = {"x86_64": 101, "aarch64": 117}
 
 
 def verdict(code, number, *arguments, machine):
-    """What the kernel answers to a call: classic BPF, as far as the filter uses it."""
+    """Return what the kernel answers to a call: classic BPF, as far as the filter uses it."""
     data = struct.pack("=IIQ6Q", number, machine, 0, *(*arguments, *[0] * (6 - len(arguments))))
     at, loaded = 0, 0
     while True:

@@ -32,7 +32,7 @@ def hook(project, command, files=None):
 
 
 def find_scripts(project):
-    """The files that the hooks of the project name."""
+    """Return the files that the hooks of the project name."""
     return list(ProjectFiles(project).script_names)
 
 

@@ -76,7 +76,7 @@ def catalog():
 
 
 def load(*, user=None, project=None, trust=None) -> MergedSettings:
-    """The settings of a user and of a project, without those of the machine."""
+    """Load the settings of a user and of a project, without those of the machine."""
     nowhere = Path("/nowhere")
     return load_settings(
         project or nowhere,
@@ -87,12 +87,12 @@ def load(*, user=None, project=None, trust=None) -> MergedSettings:
 
 
 def read_hooks(**options) -> tuple[ShellHook, ...]:
-    """The hooks that count."""
+    """Return the hooks that count."""
     return load(**options)["hooks"]
 
 
 def problems(**options) -> tuple[str, ...]:
-    """What is wrong, one text for each."""
+    """Return what is wrong, one text for each."""
     with pytest.raises(SettingsError) as caught:
         read_hooks(**options)
     return caught.value.problems

@@ -18,7 +18,7 @@ __all__ = ["Desk", "write_skill"]
 
 
 def write_skill(path: Path, front: str = "", text: str = "Do it.", *, description: str = "Does it.") -> Path:
-    """A skill file at *path* with *front* matter; the description is added unless it is empty."""
+    """Write a skill file at *path* with *front* matter; the description is added unless it is empty."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"description: {description}"] if description else []
     lines += textwrap.dedent(front).strip().splitlines()

@@ -19,7 +19,7 @@ from toolkit.spec import Tool
 
 
 def facts(desk: Desk, front: str) -> tuple[bool, bool]:
-    """Whether a skill with this front matter is read-only, and whether it is destructive."""
+    """Return whether a skill with this front matter is read-only, and whether it is destructive."""
     desk.write("it.md", front)
     assert desk.problems == []
     stated = desk.skills["it"].facts

@@ -15,7 +15,7 @@ from toolkit.skills.records import FrontMatterError
 
 
 def read(text: str):
-    """The values of a file's front matter, or what is wrong with it."""
+    """Return the values of a file's front matter, or what is wrong with it."""
     try:
         fields, _ = split_front_matter(text)
     except FrontMatterError as mistake:
@@ -24,12 +24,12 @@ def read(text: str):
 
 
 def matter(text: str):
-    """The values of front matter."""
+    """Return the values of front matter."""
     return read(f"---\n{text}\n---\n")
 
 
 def mistake(text: str) -> tuple[int | None, str]:
-    """The line and the words of what is wrong with a file."""
+    """Return the line and the words of what is wrong with a file."""
     with pytest.raises(FrontMatterError) as caught:
         split_front_matter(text)
     return caught.value.line, str(caught.value)

@@ -16,18 +16,18 @@ from toolkit.skills.parsing import read_skill
 
 
 def read(text: str, name: str = "skills/review.md") -> tuple[Skill | None, list[tuple[int | None, str]]]:
-    """The skill in a file, and its mistakes."""
+    """Return the skill in a file, and its mistakes."""
     skill, problems = read_skill(Path(name), text.encode())
     return skill, [(problem.line, problem.message) for problem in problems]
 
 
 def front(text: str, body: str = "Do it.") -> str:
-    """A file with a description and *text* as its front matter; *text* begins on line 3."""
+    """Return a file with a description and *text* as its front matter; *text* begins on line 3."""
     return f"---\ndescription: Does it.\n{text}\n---\n{body}\n"
 
 
 def mistakes(text: str, **options) -> list[tuple[int | None, str]]:
-    """What is wrong with a file, which is then no skill."""
+    """Return what is wrong with a file, which is then no skill."""
     skill, problems = read(text, **options)
     assert skill is None
     return problems

@@ -17,7 +17,7 @@ from toolkit.skills.prompts import fill_prompt, prompt_of
 
 
 def skill(text: str, folder: Path | None = None) -> Skill:
-    """A skill with this prompt."""
+    """Return a skill with this prompt."""
     return Skill(name="x", description="x", text=text, path=Path("x.md"), digest="", folder=folder)
 
 

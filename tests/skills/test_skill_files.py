@@ -14,7 +14,7 @@ from toolkit.skills.skill_files import is_settled, list_paths, list_tree, read_c
 
 
 def read(folder):
-    """The names of what was read, and what was not with the reason."""
+    """Return the names of what was read, and the reasons for what was not."""
     contents, problems = read_contents(folder)
     names = [str(path.relative_to(folder)) for path in contents]
     return names, {str(problem.path.relative_to(folder)): problem.message for problem in problems}

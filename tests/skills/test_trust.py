@@ -35,7 +35,7 @@ def trust(tmp_path):
 
 
 def names(skills: Skills) -> list[str]:
-    """The skills that count after a new reading."""
+    """Read the skills anew, and return the names of those that count."""
     skills.refresh()
     return [skill.name for skill in skills.skills]
 

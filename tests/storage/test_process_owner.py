@@ -18,7 +18,7 @@ needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="t
 
 
 def change_parts(text, **parts):
-    """An owner with other parts."""
+    """Return an owner with other parts."""
     names = ("machine", "pid", "began", "token")
     return "/".join(parts.get(name, part) for name, part in zip(names, text.split("/"), strict=True))
 

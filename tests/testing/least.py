@@ -16,5 +16,5 @@ _SETTINGS = settings(max_examples=3000, database=None, report_multiple_bugs=Fals
 
 
 def least(strategy: Any, condition: Callable[[Any], Any] = lambda value: True) -> Any:
-    """The smallest value for which *condition* holds."""
+    """Return the smallest value for which *condition* holds."""
     return find(strategy, condition, settings=_SETTINGS, random=random.Random(0))

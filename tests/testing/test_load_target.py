@@ -121,7 +121,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
 
 
 def run_in(folder, source):
-    """What a Python that has not *folder* on its path prints there, as the command `toolkit` has not."""
+    """Return what a Python that has not *folder* on its path prints there, as the command `toolkit` has not."""
     root = Path(__file__).parents[2]
     start = f"import sys; sys.path = [each for each in sys.path if each != {str(folder)!r}]; "
     run = subprocess.run(

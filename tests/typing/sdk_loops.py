@@ -23,7 +23,7 @@ dispatcher = Dispatcher(catalog)
 
 
 async def ask_anthropic(client: AsyncAnthropic, messages: list[MessageParam]) -> str:
-    """Anthropic, with the tools in a variable of the SDK's type."""
+    """Ask Anthropic, with the tools in a variable of the SDK's type."""
     tools: list[ToolUnionParam] = anthropic.definitions(catalog, strict=True)
     while True:
         response = await client.messages.create(
@@ -38,7 +38,7 @@ async def ask_anthropic(client: AsyncAnthropic, messages: list[MessageParam]) ->
 
 
 def ask_anthropic_sync(client: Anthropic, messages: list[MessageParam]) -> None:
-    """The same without an event loop, with the definitions in the request."""
+    """Ask Anthropic without an event loop, with the definitions in the request."""
     response = client.messages.create(
         model="claude-sonnet-5", max_tokens=1024, messages=messages, tools=anthropic.definitions(catalog)
     )
@@ -46,7 +46,7 @@ def ask_anthropic_sync(client: Anthropic, messages: list[MessageParam]) -> None:
 
 
 async def ask_openai(client: AsyncOpenAI, messages: list[ChatCompletionMessageParam]) -> str | None:
-    """Chat Completions. The cast is needed for the SDK's own message, not for ours."""
+    """Ask with Chat Completions. The cast is needed for the SDK's own message, not for ours."""
     tools: list[ChatCompletionToolUnionParam] = openai.definitions(catalog, strict=True)
     response = await client.chat.completions.create(model="gpt-5.5", messages=messages, tools=tools)
     messages.append(cast("ChatCompletionMessageParam", response.choices[0].message))
@@ -55,7 +55,7 @@ async def ask_openai(client: AsyncOpenAI, messages: list[ChatCompletionMessagePa
 
 
 def ask_openai_responses(client: OpenAI, items: ResponseInputParam) -> str:
-    """The Responses API."""
+    """Ask with the Responses API."""
     tools: list[ToolParam] = openai_responses.definitions(catalog)
     response = client.responses.create(model="gpt-5.5", input=items, tools=tools)
     items += cast("ResponseInputParam", response.output)
@@ -64,7 +64,7 @@ def ask_openai_responses(client: OpenAI, items: ResponseInputParam) -> str:
 
 
 def ask_without_an_sdk(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """A request that is plain JSON: the definitions are a list of dictionaries, with notes."""
+    """Return a request that is plain JSON: the definitions are a list of dictionaries, with notes."""
     definitions = anthropic.definitions(catalog)
     assert_type(definitions, Definitions)
     names: list[str] = [definition["name"] for definition in definitions]

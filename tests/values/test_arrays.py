@@ -65,7 +65,7 @@ class Index:
 
 
 def pandas_class(name: str, **members: Any) -> Any:
-    """An object of a class that looks like one of pandas."""
+    """Return an object of a class that looks like one of pandas."""
     return type(name, (), {"__module__": "pandas.core", **members})()
 
 

@@ -75,7 +75,7 @@ class Real(float):
 
 
 def convert_value(value):
-    """*value* as JSON, which is strict: written and read it is the same."""
+    """Return *value* as JSON, which is strict: written and read it is the same."""
     form = as_json(value)
     assert json.loads(json.dumps(form, allow_nan=False)) == form
     text = as_text(form).encode()

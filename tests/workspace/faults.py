@@ -22,7 +22,7 @@ _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 
 
 def refusing(name, number, function):
-    """What *function* returns or raises in a thread where the system call *name* fails with *number*."""
+    """Run *function* in a thread where the system call *name* fails with *number*; return its value or its error."""
     table = {**_NUMBERS.get(os.uname().machine, {}), "openat2": 437}
     if name not in table:
         pytest.skip(f"NOT TESTED: no number known for {name} on this machine")

@@ -22,14 +22,14 @@ HERE = Path(__file__).parent
 
 
 def run(*command, **options):
-    """What a process says; it has to end well."""
+    """Return what a process says; it has to end well."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def python(script, **options):
-    """What a script that imports toolkit says."""
+    """Return what a script that imports toolkit says."""
     lines = f"import sys; sys.path.insert(0, {str(HERE.parents[1])!r})\n" + textwrap.dedent(script)
     return run(sys.executable, "-c", lines, **options)
 

@@ -43,7 +43,7 @@ def tree(root):
 
 
 def answer(folder, path, flags):
-    """What opening gives: the identity of a file, or the error's number."""
+    """Return what opening gives: the identity of a file, or the error's number."""
     try:
         fd = open_beneath(folder, path, flags)
     except OSError as error:

@@ -41,7 +41,7 @@ PATHS = [
 
 @contextlib.contextmanager
 def swapping(root, outside, seed):
-    """A process that swaps what lies in *root*; afterwards the list holds how often it did."""
+    """Run a process that swaps what lies in *root*; afterwards the list holds how often it did."""
     swaps = []
     script = Path(__file__).with_name("swapper.py")
     command = [sys.executable, script, root, outside, str(seed)]
@@ -78,7 +78,7 @@ def stage(scratch):
 
 
 def snapshot(folder):
-    """Everything outside, by name and content."""
+    """Return everything outside, by name and content."""
     return {os.path.join(at, name): Path(at, name).read_bytes() for at, _, files in os.walk(folder) for name in files}
 
 

@@ -27,12 +27,12 @@ from .faults import refusing
 
 
 def digest(data):
-    """What a file that holds *data* is expected by."""
+    """Return the digest by which a file that holds *data* is expected."""
     return hashlib.sha256(data).hexdigest()
 
 
 def names(folder):
-    """Every name below a folder, unfinished writes included."""
+    """Return every name below a folder, unfinished writes included."""
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, a, b in os.walk(folder) for name in (*a, *b))
 
 
@@ -336,7 +336,7 @@ def test_no_descriptor_is_left_open(root, space):
 
 
 def leave(*paths):
-    """Unfinished writes, as a killed process leaves them."""
+    """Leave unfinished writes behind, as a killed process does."""
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"half")
@@ -389,7 +389,7 @@ def test_a_refused_write_is_a_refusal(root, space):
 
 @contextlib.contextmanager
 def meanwhile(action):
-    """A lock under which another program acts, after the new content was written and before it is put in place."""
+    """Run *action* under the lock, after the new content was written and before it is put in place."""
     action()
     yield
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 def speaking_agent(script, word="Stop at ten.", shed=None, **options):
-    """An agent whose tool `speak` has someone say something to the run while the call is under way."""
+    """Return an agent whose tool `speak` says something to the run while the call is under way."""
     shed = shed or Shed()
 
     @shed.catalog.tool(read_only=True)

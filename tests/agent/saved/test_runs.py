@@ -78,7 +78,7 @@ async def test_run_of_another_principal_is_refused():
 
 
 def change_value(data, *path, to):
-    """A copy of *data* with another value at *path*."""
+    """Return a copy of *data* with another value at *path*."""
     data = json.loads(json.dumps(data))
     place = data
     for key in path[:-1]:
@@ -182,7 +182,7 @@ VALID = asyncio.run(waiting_run()).to_json()
 
 
 def places(value, path=()):
-    """Every place in a JSON value."""
+    """Yield every place in a JSON value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:

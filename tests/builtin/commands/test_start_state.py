@@ -208,7 +208,7 @@ class Asked:
 
 
 def find_start_folder(workspace, session, judged, *, most=1000):
-    """Where the call "one" runs after those in *judged* were, each in a folder; and what is judged again for it."""
+    """Find where the call "one" runs after those in *judged*, each in a folder; and what is judged again for it."""
     start_states, shell, permissions = (
         StartStates(workspace, max_calls=most),
         shell_of(session, workspace.root),

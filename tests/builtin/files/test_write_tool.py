@@ -55,7 +55,7 @@ def write(dispatcher):
 
 
 def by_hand(workspace, *preconditions):
-    """The function, and a context in which a person has agreed to something."""
+    """Return the function, and a context in which a person has agreed to something."""
     tool = write_for(workspace)
     context = Context(facts=tool.facts)
     context.permissions.preconditions = preconditions

@@ -25,7 +25,7 @@ def store(tmp_path):
 
 
 def folder_of(store, principal):
-    """The folder of a principal."""
+    """Return the folder of a principal."""
     return store.path / _folder_name(principal)
 
 

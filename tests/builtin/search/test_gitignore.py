@@ -19,7 +19,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
 
 
 def list_unignored(workspace, path=".", **options):
-    """The files that are not left out."""
+    """Return the files that are not left out."""
     ignoring = GitignoreFilter(workspace, path, **options)
     return [entry.path for entry in workspace.walk(path, skip=ignoring) if entry.kind == "file"]
 
@@ -30,7 +30,7 @@ def git(root, *arguments):
 
 
 def list_unignored_by_git(root):
-    """The files that git does not leave out."""
+    """Return the files that git does not leave out."""
     output = git(root, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z")
     return sorted(os.fsdecode(path) for path in output.split(b"\0") if path)
 

@@ -114,7 +114,7 @@ def test_a_ripgrep_that_hangs_is_ended(tmp_path):
 
 
 def alive_in_group(group):
-    """The processes of a group, those left out that have ended and wait for their parent to notice."""
+    """Return the processes of a group, without those that have ended and wait for their parent to notice."""
     pids = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -22,7 +22,7 @@ def fetcher(resolve=None, *, limits=None, ssl_context=None, **options) -> Fetche
 
 
 def anywhere(url: str) -> None:
-    """The application lets every redirect pass."""
+    """Let every redirect pass, as an application may."""
 
 
 async def fetch_page(server, path="/", **options):

@@ -84,7 +84,7 @@ class HostileServer:
 
 
 def answer(body: bytes | str = b"", *, status: int = 200, type: str | None = "text/plain", **headers: str) -> Behaviour:
-    """An honest answer; `retry_after="7"` is a header."""
+    """Return an honest answer; `retry_after="7"` is a header."""
     data = body.encode() if isinstance(body, str) else body
     lines = {"Content-Length": str(len(data)), **({"Content-Type": type} if type else {})}
     lines |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -93,12 +93,12 @@ def answer(body: bytes | str = b"", *, status: int = 200, type: str | None = "te
 
 
 def redirect(to: str, *, status: int = 302, **headers: str) -> Behaviour:
-    """An answer that sends the client elsewhere."""
+    """Return an answer that sends the client elsewhere."""
     return answer(b"elsewhere", status=status, location=to, **headers)
 
 
 def raw(data: bytes) -> Behaviour:
-    """Exactly these bytes, then the end of the connection."""
+    """Return a behaviour that sends exactly these bytes, and then ends the connection."""
 
     async def behave(server: HostileServer, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
@@ -108,29 +108,29 @@ def raw(data: bytes) -> Behaviour:
 
 
 async def reset(server: HostileServer, writer: asyncio.StreamWriter) -> None:
-    """No answer: the connection is gone."""
+    """Reset the connection without an answer."""
     writer.transport.abort()
 
 
 async def silent(server: HostileServer, writer: asyncio.StreamWriter) -> None:
-    """No answer, and the connection stays."""
+    """Give no answer, and keep the connection."""
     await server.released.wait()
 
 
 async def stall(server: HostileServer, writer: asyncio.StreamWriter) -> None:
-    """The beginning of a body, and nothing more."""
+    """Send the beginning of a body, and nothing more."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\nonce upon")
     await writer.drain()
     await server.released.wait()
 
 
 def trickle(piece: bytes = b"x") -> Behaviour:
-    """A body without end in the smallest of pieces: there is always something to read, and never much."""
+    """Send a body without end in the smallest of pieces: there is always something to read, and never much."""
     return endless(piece)
 
 
 def endless(piece: bytes = b"0123456789abcdef" * 4096, *, type: str = "text/plain", **headers: str) -> Behaviour:
-    """A body without end."""
+    """Send a body without end."""
 
     async def behave(server: HostileServer, writer: asyncio.StreamWriter) -> None:
         more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
@@ -146,7 +146,7 @@ def endless(piece: bytes = b"0123456789abcdef" * 4096, *, type: str = "text/plai
 
 
 def gzip_bomb(megabytes: int) -> bytes:
-    """So many megabytes of zeros, a thousandth of that in size."""
+    """Compress so many megabytes of zeros, to a thousandth of that in size."""
     packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     zeros = bytes(1 << 20)
     return b"".join(packer.compress(zeros) for _ in range(megabytes)) + packer.flush()
@@ -157,7 +157,7 @@ def gzip_body(text: str) -> bytes:
 
 
 async def header_flood(server: HostileServer, writer: asyncio.StreamWriter) -> None:
-    """Headers without end."""
+    """Send headers without end."""
     writer.write(b"HTTP/1.1 200 OK\r\n")
     line = b"X-Flood: " + b"y" * 8000 + b"\r\n"
     while not server.released.is_set():
@@ -168,7 +168,7 @@ async def header_flood(server: HostileServer, writer: asyncio.StreamWriter) -> N
 
 @contextlib.asynccontextmanager
 async def serving(*, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> AsyncIterator[HostileServer]:
-    """A server in the running loop; at the end everything that waits is released."""
+    """Run a server in the running loop, and release everything that waits at the end."""
     server = HostileServer("https" if tls else "http")
     listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
     server.port = listening.sockets[0].getsockname()[1]
@@ -203,5 +203,5 @@ class names:
 
 
 def loopback_is_public(address) -> str | None:
-    """The judge for tests: this very machine counts as a public one, 127.0.0.1 and no other address of it."""
+    """Judge 127.0.0.1 as a public address, and no other address of this machine."""
     return None if str(address) == "127.0.0.1" else unreachable(address)

@@ -13,12 +13,12 @@ from toolkit.catalogs.search.finder import clean_description, document_of
 
 
 def made(name: str, description: str = "Do something.", **options) -> Tool:
-    """A tool without parameters."""
+    """Return a tool without parameters."""
     return Tool.from_schema(name, description, {"type": "object"}, lambda arguments: None, **options)
 
 
 def imported(name: str, description: str = "Do something.", **options) -> Tool:
-    """A tool as a server would offer it."""
+    """Return a tool as a server would offer it."""
     return replace(made(name, description, **options), origin="mcp:shop")
 
 

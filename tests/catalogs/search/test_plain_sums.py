@@ -64,7 +64,7 @@ def join_phrases(document):
 
 
 def summed(documents, query, limit, keep):
-    """The names and scores that *query* finds, by going through all tools and all words."""
+    """Return the names and scores that *query* finds, by going through all tools and all words."""
     postings = Index(documents)._postings
     weights = {document.name: weigh(document) for document in documents}
     for word_stem in {word_stem for worth in weights.values() for word_stem in worth}:
@@ -138,7 +138,7 @@ def test_a_changed_index_equals_one_that_is_built_at_once(steps, query):
 
 
 def tables(index):
-    """What *index* knows, with the tables that are made when they are needed."""
+    """Return what *index* knows, with the tables that are made when they are needed."""
     postings = index._postings
     vocabulary = postings.vocabulary
     index.search("unheard")

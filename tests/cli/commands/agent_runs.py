@@ -13,13 +13,13 @@ __all__ = ["again", "read_saved_run", "resume_run", "watch_run"]
 
 
 def again(stub, *further, prompt=()):
-    """A command that goes on with the run in `run.json`."""
+    """Return a command that goes on with the run in `run.json`."""
     target, _, *options = words(stub, "--resume", "run.json", *further)[1:]
     return ["agent", target, *prompt, *options]
 
 
 def read_saved_run():
-    """The run in `run.json`."""
+    """Read the run in `run.json`."""
     with open("run.json", encoding="utf-8") as file:
         return Run.loads(file.read())
 

@@ -28,7 +28,7 @@ def key(monkeypatch):
 
 
 def chat(stub, *further):
-    """The command that talks with *stub*."""
+    """Return the command that talks with *stub*."""
     _, target, _, *rest = words(stub, *further)
     return ["chat", target, *rest]
 

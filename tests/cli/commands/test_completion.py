@@ -20,7 +20,7 @@ EXPLODES = "raise SystemExit('this target was imported')\n"
 
 
 def completions(shop, line, shell="bash"):
-    """What *shell* is offered for *line*."""
+    """Return what *shell* is offered for *line*."""
     words = line.split(" ")
     environments = {
         "bash": {"COMP_WORDS": line, "_TOOLKIT_COMPLETE": "bash_complete"},
@@ -100,7 +100,7 @@ def test_a_completion_script_extends_the_script_of_click(shop, shell, words):
 
 
 def needs(shell):
-    """Where *shell* is not installed its test is skipped, and says so."""
+    """Return a mark that skips a test, and says so, where *shell* is not installed."""
     reason = f"{shell} is not installed: completion in it was NOT tested"
     return pytest.mark.skipif(shutil.which(shell) is None, reason=reason)
 

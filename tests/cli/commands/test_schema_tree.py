@@ -20,7 +20,7 @@ from toolkit.spec import Tool
 
 
 def draw_schema(schema):
-    """The lines of a schema's tree."""
+    """Draw the tree of a schema, and return its lines."""
     file = io.StringIO()
     Console(file=file, width=200).print(render_schema_tree(Text("arguments"), schema))
     return file.getvalue().splitlines()

@@ -192,7 +192,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @invariant()
     def is_like_the_model(self):
-        """The journal holds what the model holds."""
+        """Compare the journal with the model: both hold the same."""
         if hasattr(self, "journal"):
             assert self.find_difference(self.model) is None
 

@@ -13,7 +13,7 @@ FORMATS = ["anthropic", "bedrock"]
 
 
 def takes(name, *, optional=0, unions=0, defer=False):
-    """A tool with so many optional parameters and so many unions."""
+    """Return a tool with so many optional parameters and so many unions."""
     properties = {f"o{number}": {"type": "string"} for number in range(optional)}
     properties |= {f"u{number}": {"type": ["string", "null"]} for number in range(unions)}
     required = [key for key in properties if key.startswith("u")]
@@ -22,7 +22,7 @@ def takes(name, *, optional=0, unions=0, defer=False):
 
 
 def strict(name, catalog, session=None, **options):
-    """The names of the tools that are strict."""
+    """Return the names of the tools that are strict."""
     definitions = [
         definition.get("toolSpec", definition)
         for definition in build_definitions(name, catalog, session, strict=True, **options)

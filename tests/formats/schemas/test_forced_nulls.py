@@ -118,7 +118,7 @@ def test_arguments_are_not_changed_in_place():
 
 
 def build_written_tool(schema: dict[str, Any]) -> Tool:
-    """A tool with a hand-written schema."""
+    """Make a tool with a hand-written schema."""
     return Tool.from_schema("act", "Act.", schema, lambda arguments: None)
 
 

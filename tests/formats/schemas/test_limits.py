@@ -59,7 +59,7 @@ def test_a_long_row_of_definitions_is_not_strict():
 
 
 def nest_objects(levels: int) -> Any:
-    """Objects in each other."""
+    """Return the schema of objects in each other."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     for _ in range(levels - 1):
         schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}

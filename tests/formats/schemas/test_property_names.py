@@ -17,14 +17,14 @@ PLAIN = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def tool_of(*names, **more):
-    """A tool with these parameters, all required."""
+    """Return a tool with these parameters, all required."""
     properties = {name: {"type": "integer"} for name in names}
     schema = {"type": "object", "properties": properties, "required": list(names), "additionalProperties": False}
     return Tool.from_schema("act", "Act.", {**schema, **more}, lambda arguments: arguments)
 
 
 def schema_in(definition):
-    """The schema in a definition of Anthropic's or Bedrock's."""
+    """Return the schema in a definition of Anthropic's or Bedrock's."""
     return definition["input_schema"] if "input_schema" in definition else definition["toolSpec"]["inputSchema"]["json"]
 
 

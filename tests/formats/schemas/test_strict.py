@@ -15,7 +15,7 @@ from toolkit.formats.schemas.rewriting import rewrite_schema
 
 
 def rewrite(properties: Any, dialect: Dialect = OPENAI, required: Any = None, **more: Any) -> Any:
-    """The properties of a closed object, all required unless told otherwise, as *dialect* has them."""
+    """Return the properties of a closed object, all required unless told otherwise, as *dialect* has them."""
     required = list(properties) if required is None else required
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
     result = rewrite_schema(schema, dialect)
@@ -24,7 +24,7 @@ def rewrite(properties: Any, dialect: Dialect = OPENAI, required: Any = None, **
 
 
 def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Every schema in *schema*."""
+    """Yield every schema in *schema*."""
     if isinstance(schema, Mapping):
         yield schema
         for key in ("properties", "$defs"):
@@ -37,7 +37,7 @@ def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def is_strict_for_openai(schema: Any) -> bool:
-    """What OpenAI asks of every object."""
+    """Return whether every object is as OpenAI asks."""
     objects = [part for part in parts(schema) if "properties" in part]
     return all(
         part["additionalProperties"] is False and part["required"] == list(part["properties"]) for part in objects

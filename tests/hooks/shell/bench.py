@@ -42,16 +42,16 @@ class Bench:
         return Dispatcher(self.catalog, hooks=[ShellHooks(hooks)], **options)
 
     def hook(self, code: str, **options) -> ShellHook:
-        """A hook in Python; `event` is what it was told."""
+        """Return a hook in Python; `event` is what it was told."""
         source = f"import json, os, sys\nevent = json.load(sys.stdin)\n{code}"
         return ShellHook(**{"on": "before", "command": [sys.executable, "-Ic", source], "cwd": self.folder, **options})
 
     def saying(self, answer: object, **options) -> ShellHook:
-        """A hook that prints *answer* as JSON."""
+        """Return a hook that prints *answer* as JSON."""
         return self.hook(f"print({json.dumps(json.dumps(answer))})", **options)
 
     def noting(self, **options) -> ShellHook:
-        """A hook that writes down what it was told, with its environment."""
+        """Return a hook that writes down what it was told, with its environment."""
         return self.hook("json.dump([event, dict(os.environ)], open('told.json', 'w'))", **options)
 
     def read_event(self):

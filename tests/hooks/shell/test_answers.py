@@ -17,13 +17,13 @@ from toolkit.hooks.shell.records import POINTS
 
 
 def answer(stdout: object, event: str = "before", code: int = 0, stderr: bytes = b""):
-    """What a command says that prints this."""
+    """Return what a command says that prints this."""
     data = stdout if isinstance(stdout, bytes) else json.dumps(stdout).encode()
     return read_answer(HookCommandResult(code=code, stdout=data, stderr=stderr), event)
 
 
 def problem(stdout: object, event: str = "before", **options) -> str:
-    """What is wrong with it."""
+    """Return what is wrong with the words of a command that prints this."""
     with pytest.raises(HookFailed) as caught:
         answer(stdout, event, **options)
     return str(caught.value)

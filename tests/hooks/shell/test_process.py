@@ -28,7 +28,7 @@ def watch(request):
 
 
 def shell(script: str, **options) -> HookCommand:
-    """A command for the shell, soon killed if it has to be stopped."""
+    """Return a command for the shell, soon killed if it has to be stopped."""
     return HookCommand(
         **{
             "argv": ["/bin/sh", "-c", script],
@@ -226,7 +226,7 @@ async def line_from(file: int) -> bytes:
 
 
 def run_python(code: str) -> str:
-    """What a Python of its own prints, which sees to nothing but *code*."""
+    """Return what a Python of its own prints, which sees to nothing but *code*."""
     head = "import asyncio, os, signal, threading\nfrom toolkit.hooks.shell.process import *\n"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", head + textwrap.dedent(code)], capture_output=True, text=True, check=False

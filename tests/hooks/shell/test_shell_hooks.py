@@ -114,7 +114,7 @@ async def test_very_deep_arguments_do_not_lose_the_result(bench):
 
 
 def deepest():
-    """As deep as arguments may be."""
+    """Return a list that is as deep as arguments may be."""
     value: object = 1
     for _ in range(62):
         value = [value]

@@ -32,7 +32,7 @@ def tool_of(hint: Any) -> Tool:
 
 @st.composite
 def schemas_with_values(draw: Any) -> tuple[dict[str, Any], Any]:
-    """A schema that a codec wrote, and a value that it takes."""
+    """Draw a schema that a codec wrote, and a value that it takes."""
     typed_values = draw(typed())
     tool = tool_of(typed_values.hint)
     value = tool.encode({"value": draw(typed_values.values)})

@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("task_server.py")
 
 
 def start(*words):
-    """The server that runs tasks."""
+    """Return the server that runs tasks."""
     return RemoteServer([sys.executable, "-I", "-S", str(SCRIPT), *words], revision="legacy")
 
 
@@ -32,7 +32,7 @@ def servers():
 
 
 async def list_cancelled(dispatcher):
-    """The tasks that the server was asked to cancel."""
+    """Return the tasks that the server was asked to cancel."""
     return json.loads((await dispatcher.call("jobs_list_cancelled", {})).text)
 
 

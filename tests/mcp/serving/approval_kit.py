@@ -20,7 +20,7 @@ both_revisions = pytest.mark.parametrize("mode", MODES)
 
 
 async def refusal_of(client, name, arguments, mode="form"):
-    """The text of a refusal: a result in the older revision, an error that names the capability in the newer one."""
+    """Return the text of a refusal: a result in the older revision, an error that names the capability in the newer."""
     if client.protocol_version != NEW:
         result = await client.call_tool(name, arguments)
         assert result.is_error

@@ -33,20 +33,20 @@ class Person:
 
 @contextlib.asynccontextmanager
 async def connected(dispatcher, mode, person=None, *, client=None, **options):
-    """A client of the official SDK, connected to a server for the dispatcher."""
+    """Connect a client of the official SDK to a server for the dispatcher."""
     server = build_server(dispatcher, **options)
     async with Client(server, mode=mode, elicitation_callback=person, **(client or {})) as connection:
         yield connection
 
 
 def text_of(result):
-    """The text of a result that has one part."""
+    """Return the text of a result that has one part."""
     [part] = result.content
     return part.text
 
 
 async def call_once(client, name, arguments=None, *, responses=None, state=None):
-    """One `tools/call` request in the newer revision, without the loop that answers questions."""
+    """Send one `tools/call` request in the newer revision, without the loop that answers questions."""
     return await client.session.call_tool(
         name, arguments, input_responses=responses, request_state=state, allow_input_required=True
     )

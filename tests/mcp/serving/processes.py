@@ -69,7 +69,7 @@ class ServerProcess:
 
 @contextlib.asynccontextmanager
 async def serving(folder, *options, port=0):
-    """A process that serves the tools; it listens when this begins."""
+    """Start a process that serves the tools; it listens when the block begins."""
     path = folder / "shop.py"
     if not path.exists():
         path.write_text(textwrap.dedent(TOOLS))
@@ -91,7 +91,7 @@ async def serving(folder, *options, port=0):
 
 @contextlib.asynccontextmanager
 async def balanced(folder, count, *options):
-    """The address of a proxy, and the processes behind it."""
+    """Start processes behind a proxy, and yield its address and the processes."""
     async with contextlib.AsyncExitStack() as stack:
         servers = [await stack.enter_async_context(serving(folder, *options)) for _ in range(count)]
         proxy = RoundRobin([server.port for server in servers])

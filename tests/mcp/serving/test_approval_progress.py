@@ -45,7 +45,7 @@ async def test_progress_arrives_after_an_approval(store, mode):
 
 
 def follow(messages):
-    """A callback for progress that notes the messages."""
+    """Return a callback for progress that notes the messages."""
 
     async def note(progress, total, message):
         messages.append(message)

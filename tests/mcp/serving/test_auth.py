@@ -25,13 +25,13 @@ METADATA = "https://tools.example/.well-known/oauth-protected-resource/mcp"
 
 
 def find_user(token):
-    """The token says who its user is, and what it is good for."""
+    """Return the user and the scopes that the token itself states."""
     user, _, scopes = token.partition("+")
     return user, scopes.split("+") if scopes else ()
 
 
 def build_auth(**options):
-    """Tokens such as `ada+shop:read`, of an authorization server."""
+    """Make the check of tokens such as `ada+shop:read`, of an authorization server."""
     return Auth(find_user, **{"issuer": ISSUER, "resource": AUDIENCE, "scopes": SCOPES, **options})
 
 

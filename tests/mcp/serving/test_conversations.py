@@ -17,7 +17,7 @@ KEY = b"k" * 32
 
 
 def user_of(**fields):
-    """The user of an access token."""
+    """Return the user of an access token."""
     return AuthenticatedUser(AccessToken(token="t", client_id="app", scopes=[], **fields))
 
 

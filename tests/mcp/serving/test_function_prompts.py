@@ -20,7 +20,7 @@ PNG = b"\x89PNG"
 
 
 def build_prompts():
-    """The prompts that most tests use."""
+    """Make the prompts that most tests use."""
     prompts = Catalog()
 
     @prompts.tool(read_only=True)

@@ -47,7 +47,7 @@ def dispatcher(calls):
 
 
 def body_of(arguments="{}"):
-    """A call of the tool in the newer revision, with arguments as JSON text."""
+    """Return a call of the tool in the newer revision, with arguments as JSON text."""
     params = {"_meta": ENVELOPE, "name": "whoami", "arguments": "HERE"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     return json.dumps(message).replace('"HERE"', arguments)
@@ -145,7 +145,7 @@ async def ask_for_permission(app, origin):
 
 
 def list_permissions(response):
-    """The headers of a response that are about web pages of other origins."""
+    """Return the headers of a response that are about web pages of other origins."""
     return {name: value for name, value in response.headers.items() if name.startswith(("access-control-", "vary"))}
 
 

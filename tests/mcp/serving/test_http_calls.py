@@ -43,7 +43,7 @@ class EndlessTool:
 
 
 def build_call(meta=None):
-    """One `tools/call` request."""
+    """Make one `tools/call` request."""
     params = {"name": "wait", "arguments": {}, **({} if meta is None else {"_meta": meta})}
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 

@@ -28,7 +28,7 @@ def page(*keys):
 
 
 def keys_of(server, clock, **options):
-    """The keys of an issuer whose page with the keys is given."""
+    """Return the keys of an issuer whose page with the keys is given."""
     pages = IssuerPages(server.url, timeout_seconds=30)
     return IssuerKeys(server.url, pages, jwks_url=f"{server.url}keys", clock=clock, **options)
 

@@ -19,7 +19,7 @@ both_revisions = pytest.mark.parametrize("mode", MODES)
 
 
 def build_catalog(count):
-    """Tools that are called tool_0, tool_1, and so on."""
+    """Make a catalog of tools that are called tool_0, tool_1, and so on."""
     schema = {"type": "object", "properties": {}}
     return Catalog(*(Tool.from_schema(f"tool_{n}", "A tool.", schema, lambda arguments: None) for n in range(count)))
 

@@ -23,7 +23,7 @@ HEADERS = {"accept": "application/json, text/event-stream", "content-type": "app
 
 
 def find_page(text, address):
-    """The page of a request, at another address than the one in the text."""
+    """Return the page of a request, at another address than the one in the text."""
     return address + re.search(r"http://[^/]+(/mcp/requests/\w+)", text)[1]
 
 
@@ -36,19 +36,19 @@ async def approve(page):
 
 
 def is_closed(port):
-    """Whether no process listens on a port any more."""
+    """Return whether no process listens on a port any more."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) != 0
 
 
 def count_turns(folder):
-    """How many turns the tool that waits has taken."""
+    """Return how many turns the tool that waits has taken."""
     lines = read_lines(folder, "turns")
     return int(lines[0]) if lines else 0
 
 
 def read_lines(folder, name):
-    """The lines of a file that the tools write."""
+    """Return the lines of a file that the tools write."""
     path = folder / name
     return path.read_text().split() if path.exists() else []
 

@@ -24,7 +24,7 @@ from toolkit.mcp.importing.remote_server import read_server
 
 
 def build_tools(issuer):
-    """A server that wants tokens of *issuer*, which stands beside it."""
+    """Make a server that wants tokens of *issuer*, which stands beside it."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True)

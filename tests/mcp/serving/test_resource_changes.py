@@ -45,7 +45,7 @@ class News:
             self._uris.put_nowait(str(message.params.uri))
 
     async def next(self):
-        """The next URI."""
+        """Wait for the next URI."""
         return await asyncio.wait_for(self._uris.get(), WAIT_SECONDS)
 
     @property
@@ -54,7 +54,7 @@ class News:
 
 
 def connect(changes, mode, **client):
-    """A client of a server with resources that change."""
+    """Open a client of a server with resources that change."""
     return connected(Dispatcher(Catalog()), mode, client=client, resources=RESOURCES, resource_changes=changes)
 
 

@@ -70,7 +70,7 @@ RESOURCES = {
 
 
 def serving(mode, person=None):
-    """A client of a server with the resources above."""
+    """Open a client of a server with the resources above."""
     return connected(Dispatcher(Catalog()), mode, person, resources=RESOURCES)
 
 

@@ -27,7 +27,7 @@ HELD = st.frozensets(st.sampled_from("abcde"))
 
 
 def build_catalog():
-    """Four tools, two of them in a group, one with an alias."""
+    """Make a catalog of four tools, two of them in a group, one with an alias."""
     catalog = Catalog()
 
     def add(name, **facts):

@@ -31,7 +31,7 @@ ENVELOPE = {
 
 
 def request(number, method, **params):
-    """One request of the newer revision, as a line."""
+    """Return one request of the newer revision, as a line."""
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": {"_meta": ENVELOPE, **params}})
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 def fill(**content):
-    """An answer to a form."""
+    """Return an answer to a form."""
     return types.ElicitResult(action="accept", content=content)
 
 

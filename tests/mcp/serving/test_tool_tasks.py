@@ -63,7 +63,7 @@ class TaskRequest(types.Request[Params, str]):
 
 
 async def ask(session, method, task_id, **further):
-    """The answer to a request about a task, as a dictionary."""
+    """Return the answer to a request about a task, as a dictionary."""
     request = TaskRequest(method=f"tasks/{method}", params=Params(task_id=task_id, **further))
     answer = await session.send_request(request, State)
     return answer.model_dump(by_alias=True, exclude_none=True)
@@ -157,7 +157,7 @@ def bench():
 
 
 def with_tasks(bench, *answers, person=None, **options):
-    """A client with the extension, and the extension."""
+    """Return a client with the extension, and the extension."""
     following = Following(*answers)
     dispatcher = Dispatcher(bench.catalog, permissions=Permissions("default"))
     return connected(dispatcher, NEW, person, client={"extensions": [following]}, **options), following
@@ -172,18 +172,18 @@ async def test_a_server_of_one_process_announces_the_extension(bench, options, e
 
 
 async def read_until(client, task_id, *, not_status="working"):
-    """The first state of a task that is another one."""
+    """Wait for the first state of a task that is another one."""
     return await wait_until(lambda: read_other(client, task_id, not_status))
 
 
 async def read_other(client, task_id, not_status):
-    """The state of a task; None if it is still the same."""
+    """Return the state of a task; None if it is still the same."""
     state = await ask(client.session, "get", task_id)
     return None if state["status"] == not_status else state
 
 
 async def start(client, name, arguments):
-    """The state of a task that was just begun."""
+    """Start a task, and return its state."""
     handle = await client.session.call_tool(name, arguments, allow_claimed=True)
     return handle.model_dump(by_alias=True)
 

@@ -63,7 +63,7 @@ def store(tmp_path):
 
 @contextlib.asynccontextmanager
 async def opened(app, **headers):
-    """An HTTP client of the application."""
+    """Open an HTTP client of the application."""
     transport = httpx.ASGITransport(app)
     async with app.running(), httpx.AsyncClient(transport=transport, base_url="http://localhost:80") as client:
         client.headers.update(headers)
@@ -71,14 +71,14 @@ async def opened(app, **headers):
 
 
 async def send(client, method, **params):
-    """The answer to one message."""
+    """Send one message, and return the answer."""
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     response = await client.post("/mcp", json=message, headers=HEADERS)
     return json.loads(re.search(r"^data: (.*)$", response.text, re.MULTILINE)[1])
 
 
 async def call(client, name, **arguments):
-    """The text of the result of a call, and the path of the page in it."""
+    """Call a tool; return the text of the result, and the path of the page in it."""
     answer = await send(client, "tools/call", name=name, arguments=arguments)
     text = answer["result"]["content"][0]["text"]
     page = re.search(r"http://localhost(/mcp/requests/\w+)", text)

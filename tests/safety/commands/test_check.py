@@ -29,7 +29,7 @@ MOST_HARMLESS_FLAGGED = 3
 
 
 def corpus(name: str) -> list[str]:
-    """The commands of one file, with its two escapes undone."""
+    """Return the commands of one file, with its two escapes undone."""
     lines = (CORPUS / f"{name}.txt").read_text().splitlines()
     commands = [line for line in lines if line and not line.startswith("# ")]
     return [re.sub(r"\\([n\\])", lambda match: "\n" if match[1] == "n" else "\\", line) for line in commands]
@@ -194,7 +194,7 @@ SIMPLE = [
 
 
 def wrappings() -> st.SearchStrategy[str]:
-    """A dangerous command inside one or more things that run it."""
+    """Draw a dangerous command inside one or more things that run it."""
 
     # `find -exec` ends at the first pipe, so it does not run all of what is put into it.
     around = sorted(wrapper for name, wrapper in WRAPPED.items() if name != "find")

@@ -60,7 +60,7 @@ def test_a_descriptor_with_a_name_is_not_a_word():
 
 
 def spans(line: str) -> list[list[str]]:
-    """The words of each command, by the second reading alone."""
+    """Return the words of each command, by the second reading alone."""
     commands, _, _ = read_outline(line)
     return sorted([line[begins:end] for begins, end in words] for words in commands)
 

@@ -12,7 +12,7 @@ from toolkit.safety.shell.parser import parse_script
 
 
 def tops(text: str) -> list[str]:
-    """The names of the commands that a person sees."""
+    """Return the names of the commands that a person sees."""
     return [command.name for command in parse_script(text).top]
 
 

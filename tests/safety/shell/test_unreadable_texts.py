@@ -138,7 +138,7 @@ def test_a_word_that_does_not_fit_its_quotes_is_refused(text, spans):
 
 
 def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
-    """A node as another version of the grammar might give it."""
+    """Return a node as another version of the grammar might give it."""
     standard = {"is_named": True, "children": [], "child_count": 0, "start_byte": 0, "end_byte": len(text)}
     return SimpleNamespace(type=kind, child_by_field_name=lambda _: None, **standard | parts)
 

@@ -20,7 +20,7 @@ needs_bash = pytest.mark.skipif(BASH is None, reason="there is no bash to compar
 
 
 def expand_by_bash(word: str) -> list[str] | None:
-    """The words that bash makes of *word*; None if bash cannot read it."""
+    """Return the words that bash makes of *word*; None if bash cannot read it."""
     run = subprocess.run(
         [str(BASH), "-c", f"set -f; printf '%s\\0' {word}"], capture_output=True, check=False, env={"LC_ALL": "C.UTF-8"}
     )
@@ -28,7 +28,7 @@ def expand_by_bash(word: str) -> list[str] | None:
 
 
 def read_words(text: str) -> list[str] | None:
-    """The words behind `echo`, if all of them are known."""
+    """Return the words behind `echo`, if all of them are known."""
     try:
         command = parse_script(f"echo {text}").commands[0]
     except CannotParse:

@@ -8,7 +8,7 @@ from toolkit.safety.shell.parser import parse_script
 
 
 def words(text: str) -> list[tuple[str, ...]]:
-    """The words of every command that *text* runs."""
+    """Return the words of every command that *text* runs."""
     return [command.words for command in parse_script(text).commands]
 
 

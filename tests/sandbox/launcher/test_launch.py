@@ -22,7 +22,7 @@ from ..levels import running
 
 
 def outcome(launch, **options):
-    """What the launcher reports for *launch*, and the finished process."""
+    """Return what the launcher reports for *launch*, and the finished process."""
     read, write = os.pipe()
     with os.fdopen(read) as status:
         done = subprocess.run(

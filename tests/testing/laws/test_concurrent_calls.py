@@ -54,7 +54,7 @@ def plant_beside_a_time_stamp():
 
 
 def plant_principal():
-    """The tool has no arguments: the user is the one for whom the call is made."""
+    """Return a tool without arguments: the user is the one for whom the call is made."""
     shelf = Shelf()
 
     async def list_my_orders(context: Context) -> str:
@@ -93,7 +93,7 @@ def plant_sum():
 
 
 def plant_shared_request():
-    """The second call gets the answer of the request that is under way, with any arguments."""
+    """Return a tool whose second call gets the answer of the request that is under way, with any arguments."""
     under_way: list[asyncio.Future] = []
 
     async def look_up(user: User) -> str:
@@ -269,7 +269,7 @@ def count_calls_in_text():
 
 
 def take_first_time_longer():
-    """A cache: the first answer says that it is new, each later one that it is stored."""
+    """Return a tool with a cache: the first answer says that it is new, each later one that it is stored."""
     stored: set[str] = set()
 
     async def list_orders(user: User) -> str:
@@ -418,7 +418,7 @@ def test_a_known_fault_does_not_count():
 
 
 def plant_lookup():
-    """The users that are drawn at random do not exist, so every call answers with an empty list."""
+    """Return a tool that answers with an empty list for every user that is drawn at random."""
     shelf, orders = Shelf(), {"ada": ["teapot"], "bob": ["cup"]}
 
     async def list_orders(user: User) -> list[str]:

@@ -11,7 +11,7 @@ from toolkit.testing import broken_laws, check_catalog, check_tool
 
 
 def catalog_with_known(known_violations):
-    """A catalog with a tool that breaks a law, and says so."""
+    """Return a catalog with a tool that breaks a law, and says so."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, metadata={"known_violations": known_violations})

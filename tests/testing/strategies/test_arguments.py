@@ -49,7 +49,7 @@ TREE = {
 
 
 def of(schema: Any, **further: Any) -> dict[str, Any]:
-    """A schema of arguments with one required parameter `x`."""
+    """Return a schema of arguments with one required parameter `x`."""
     return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False, **further}
 
 

@@ -19,7 +19,7 @@ DATE = {"type": "string", **TEXT_FORMS["date"].schema}
 
 
 def tool_for(hint: Any) -> Tool:
-    """A tool with one parameter `value` of the type *hint*."""
+    """Return a tool with one parameter `value` of the type *hint*."""
 
     def probe(value):
         return value
@@ -29,31 +29,31 @@ def tool_for(hint: Any) -> Tool:
 
 
 def schema_of(hint: Any) -> Any:
-    """The schema of a value; what it refers to stands under `$defs` beside it."""
+    """Return the schema of a value; what it refers to stands under `$defs` beside it."""
     whole = tool_for(hint).schema
     schema = whole["properties"]["value"]
     return {**schema, "$defs": whole["$defs"]} if "$defs" in whole else schema
 
 
 def read(hint: Any, form: Any, validation: str = "fast") -> Any:
-    """What a function receives for the JSON *form*."""
+    """Return what a function receives for the JSON *form*."""
     return tool_for(hint).check({"value": form}, validation=validation)["value"]
 
 
 def written(hint: Any, value: Any) -> Any:
-    """The JSON form of *value*."""
+    """Return the JSON form of *value*."""
     return tool_for(hint).encode({"value": value})["value"]
 
 
 def problem(hint: Any, form: Any, validation: str = "fast") -> str:
-    """What a model is told about *form*; fails if it is accepted."""
+    """Return what a model is told about *form*; fails if it is accepted."""
     with pytest.raises(BadArgs) as caught:
         read(hint, form, validation)
     return str(caught.value)
 
 
 def three_ways(hint: Any, value: Any, form: Any, schema: Any, validation: str) -> None:
-    """The schema is as given; *form* reads as *value*, *value* is written as *form*: alone, nested and optional."""
+    """Check the schema, and the way from *form* to *value* and back: alone, nested and optional."""
     assert schema_of(hint) == schema
     there_and_back(hint, value, form, validation)
     there_and_back(list[hint], [value, value], [form, form], validation)
@@ -68,12 +68,12 @@ def three_ways(hint: Any, value: Any, form: Any, schema: Any, validation: str) -
 
 
 def optional(hint: Any) -> Any:
-    """*hint* or None."""
+    """Return the type *hint* or None."""
     return Optional[hint] if hint is None or isinstance(hint, str) else hint | None
 
 
 def there_and_back(hint: Any, value: Any, form: Any, validation: str) -> None:
-    """*form* reads as *value*, of exactly its types, and *value* is written as *form*."""
+    """Check that *form* reads as *value*, of exactly its types, and that *value* is written as *form*."""
     tool = tool_for(hint)
     text = json.dumps(tool.schema)
     assert json.loads(text) == tool.schema
@@ -90,7 +90,7 @@ def check_schema(text: str) -> None:
 
 
 def assert_alike(value: Any, other: Any) -> None:
-    """Equal, and of the same types all the way down: 1, 1.0 and True are three values."""
+    """Assert that both are equal, and of the same types all the way down: 1, 1.0 and True are three values."""
     assert type(value) is type(other)
     assert value == other
     if dataclasses.is_dataclass(value):

@@ -4,7 +4,7 @@ __all__ = ["fail", "inside"]
 
 
 def inside(path):
-    """The check of the issue: a path that must stay inside."""
+    """Check that a path stays inside, as in the issue."""
     if ".." in path:
         raise ValueError("stays outside the project")
     return path

@@ -110,7 +110,7 @@ def test_stand_ins_go_three_ways(hint, value, form, schema, validation):
 
 
 def described_here(hint):
-    """A tool whose annotations are looked up in this module."""
+    """Return a tool whose annotations are looked up in this module."""
 
     def probe(value): ...
 
@@ -255,7 +255,7 @@ def test_arguments_that_cannot_be_hashed_are_accepted(validation):
 
 
 def python(version):
-    """Another Python beside this one, if there is one that starts."""
+    """Return another Python beside this one, if there is one that starts."""
     candidates = [
         shutil.which(f"python{version}"),
         *Path(sys.base_prefix).parent.glob(f"{version}*/bin/python{version}"),

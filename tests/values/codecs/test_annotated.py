@@ -205,7 +205,7 @@ def test_every_way_to_describe_a_value_counts(item, validation):
 
 
 def describe_parameter(hint, default=...):
-    """The schema of a parameter that its docstring describes as well."""
+    """Return the schema of a parameter that its docstring describes as well."""
 
     def probe(value):
         """
@@ -266,7 +266,7 @@ def test_a_pydantic_field_may_be_the_default(hint, default, schema, validation):
 
 
 def with_default(hint, default):
-    """A tool whose parameter has a default, unless that is an ellipsis."""
+    """Return a tool whose parameter has a default, unless that is an ellipsis."""
 
     def probe(value): ...
 

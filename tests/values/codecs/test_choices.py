@@ -320,7 +320,7 @@ def test_optional_choices_list_null_once():
 
 
 def count_calls(action):
-    """The calls of Python functions, generators and built-in functions that *action* takes; the clock plays no part."""
+    """Count the calls of Python functions, generators and built-in functions in *action*; the clock plays no part."""
     calls = 0
 
     def note(frame, event, argument):

@@ -111,7 +111,7 @@ def test_the_description_of_a_parameter_stands_beside_a_reference(hint, descript
 
 
 def namesake():
-    """Another class of a name that is taken."""
+    """Return another class of a name that is taken."""
 
     @dataclass
     class Address:

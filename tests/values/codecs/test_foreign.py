@@ -267,7 +267,7 @@ def test_a_frozen_model_can_be_in_a_set(validation):
 
 
 def namesakes():
-    """Two recursive models of one name."""
+    """Return two recursive models of one name."""
 
     class Node(BaseModel):
         left: "Optional[Node]" = None
@@ -296,7 +296,7 @@ def test_types_with_the_same_name_have_different_definitions(validation):
 
 
 def incomplete(base):
-    """A class that names another which is not defined yet."""
+    """Return a class that names another which is not defined yet."""
 
     class Early(base):
         late: "DefinedLater"  # noqa: F821 -- not yet

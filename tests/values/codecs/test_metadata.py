@@ -234,7 +234,7 @@ PLACES = {
 
 
 def every_place(table):
-    """Each row in each place, without what Python itself refuses (metadata without a hash) or what means another thing."""
+    """Return each row in each place, but for what Python refuses (metadata without a hash) or reads otherwise."""
     alone = {"FailFast", "Not", "SkipJsonSchema"}
     return [(row, place) for row in table for place in PLACES if row not in alone or place not in ("optional", "union")]
 

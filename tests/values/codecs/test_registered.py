@@ -25,7 +25,7 @@ def write(money: Money) -> str:
 
 
 async def call(value, **annotations):
-    """The result of a tool that returns *value*."""
+    """Return the result of a tool that returns *value*."""
     catalog = Catalog()
 
     async def give():

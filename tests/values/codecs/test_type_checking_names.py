@@ -43,7 +43,7 @@ def load(write_module):
 
 
 def read(module, function="take"):
-    """The properties of a function's schema."""
+    """Return the properties of a function's schema."""
     return Tool.of(getattr(module, function)).schema["properties"]
 
 

@@ -41,7 +41,7 @@ REGEXES = st.builds(
 
 
 def parsed(source):
-    """The tree of *source*, if `re` takes it and it can be tried on a short text."""
+    """Return the tree of *source*, if `re` takes it and it can be tried on a short text."""
     try:
         re.compile(source)
     except re.error:

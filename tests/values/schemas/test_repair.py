@@ -46,7 +46,7 @@ class Square(TypedDict):
 
 
 def judge_of(**hints):
-    """The validator of a function with these parameters; a default of None makes one optional."""
+    """Return the validator of a function with these parameters; a default of None makes one optional."""
 
     def function(**arguments):
         raise NotImplementedError
@@ -350,7 +350,7 @@ def test_valid_arguments_are_never_repaired(arguments):
 
 
 def _spoilt(value, draw):
-    """*value* as a careless model sends it: some numbers as text, some lists without brackets, some of it as JSON."""
+    """Send *value* as a careless model does: some numbers as text, some lists without brackets, some of it as JSON."""
     if isinstance(value, dict):
         value = {key: _spoilt(item, draw) for key, item in value.items()}
     elif isinstance(value, list):
@@ -372,7 +372,7 @@ def test_values_sent_as_text_are_restored(data):
 
 @st.composite
 def careless(draw):
-    """Valid arguments as a careless model sends them, sometimes with other damage."""
+    """Draw valid arguments as a careless model sends them, sometimes with other damage."""
     sent = {name: _spoilt(value, draw) for name, value in draw(_valid).items()}
     return draw(damaged(sent)) if draw(st.booleans()) else sent
 

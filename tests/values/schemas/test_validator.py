@@ -291,7 +291,7 @@ TYPED = {
 
 
 def describe_errors(errors):
-    """The keyword, both places and the value of each error, with the errors inside unions."""
+    """Return the keyword, both places and the value of each error, with the errors inside unions."""
     return [
         (
             error.validator,

@@ -38,7 +38,7 @@ LOOK_ALIKES = nested(
 
 
 def same(value, other):
-    """Equal as JSON: unlike Python, true is not 1."""
+    """Return whether both are equal as JSON: unlike Python, true is not 1."""
     if isinstance(value, bool) or isinstance(other, bool):
         return value is other
     if isinstance(value, list) and isinstance(other, list):
