@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process
 from tests.agent.kit import Shed
+from tests.steps.crashing_steps import CrashingSteps, Process
 
 
 @pytest.fixture

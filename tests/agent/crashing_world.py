@@ -9,8 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.agent.crashing_steps import CrashingSteps, MortalStore, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import call
+from tests.agent.stepped_runs import MortalStore, resume_with_steps, run_with_steps
+from tests.steps.crashing_steps import CrashingSteps, Process
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.approvals import Approvals

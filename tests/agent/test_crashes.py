@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.agent.crashing_steps import Killed, Process
 from tests.agent.crashing_world import World, describe
 from tests.example_counts import limit_examples
+from tests.steps.crashing_steps import Killed, Process
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process, run_with_steps
 from tests.agent.kit import call, results_of
+from tests.agent.stepped_runs import run_with_steps
+from tests.steps.crashing_steps import CrashingSteps, Process
 from toolkit import Catalog, Context, Dispatcher
 from toolkit.agent import Agent, Budget
 from toolkit.errors import ProviderError

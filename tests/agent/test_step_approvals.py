@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import Shed, call, results_of
 from tests.agent.step_kit import dispatch
+from tests.agent.stepped_runs import resume_with_steps, run_with_steps
+from tests.steps.crashing_steps import CrashingSteps, Process
 from toolkit.agent import Agent, Run, Steps
 from toolkit.agent.inner_agents import with_approval_store
 from toolkit.agent.saved.run_seal import dump_run, load_run

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import Shed, call, results_of
 from tests.agent.step_kit import dispatch
+from tests.agent.stepped_runs import resume_with_steps, run_with_steps
+from tests.steps.crashing_steps import CrashingSteps, Process
 from toolkit.agent import Agent, Budget, Run, sub_run
 from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.catalog import Catalog

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import call, results_of
+from tests.agent.stepped_runs import resume_with_steps, run_with_steps
+from tests.steps.crashing_steps import CrashingSteps, Process
 from toolkit.agent import Agent, Budget, Expense, Run, sub_run
 from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.approvals import Approvals, MemoryApprovals

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.steps.crashing_steps import Killed
 from toolkit import tool
 from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.run_journal import open_journal
@@ -17,10 +18,6 @@ from toolkit.session import Session
 from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.durable.kit import LocalEngine
-from tests.flows.kit import CrashingSteps, Disk, Edited, Killed, Part, run_with
+from tests.flows.kit import Edited, Part, run_with
+from tests.steps.crashing_steps import CrashingSteps, Disk, Killed, Process
 from toolkit import Catalog, Decision, Dispatcher, Inject
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow
@@ -83,9 +84,9 @@ async def test_a_hook_changes_the_value(kill_at):
     log, disk = [], Disk()
     flow, dispatcher = build_flow(log), Dispatcher(Catalog(), hooks=[ChangeHook()])
     try:
-        outcome = await run_with(flow, Part(1), CrashingSteps(disk, kill_at), dispatcher=dispatcher)
+        outcome = await run_with(flow, Part(1), CrashingSteps(Process([kill_at]), disk), dispatcher=dispatcher)
     except Killed:
-        outcome = await run_with(flow, Part(1), CrashingSteps(disk), dispatcher=dispatcher)
+        outcome = await run_with(flow, Part(1), CrashingSteps(Process(), disk), dispatcher=dispatcher)
     assert outcome == Failed("edit", ("bad",))
     assert {line.split()[1] for line in log} == {"7"}
     assert log[-1] == "undo 7"

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.flows.kit import Built, CrashingSteps, Disk, Edited, Killed, Part, Plan, Released, Task, run_with
+from tests.flows.kit import Built, Edited, Part, Plan, Released, Task, run_with
+from tests.steps.crashing_steps import CrashingSteps, Disk, Killed, Process
 from toolkit import Catalog, Decision, Dispatcher, Inject, Permissions
 from toolkit.durable.errors import DurableError
 from toolkit.flows import Failed, Flow, Problems
@@ -41,11 +42,11 @@ class Shop:
 async def run_until_end(shop, kill_at, *, value=None, dispatcher=None):
     """Run the flow, kill it at one point, and run it again to its end."""
     disk = Disk()
-    steps = CrashingSteps(disk, kill_at)
+    steps = CrashingSteps(Process([kill_at]), disk)
     try:
         return await run_with(shop.flow, value or Task(), steps, dispatcher=dispatcher)
     except Killed:
-        return await run_with(shop.flow, value or Task(), CrashingSteps(disk), dispatcher=dispatcher)
+        return await run_with(shop.flow, value or Task(), CrashingSteps(Process(), disk), dispatcher=dispatcher)
 
 
 def is_cut(kill_at):
@@ -137,17 +138,17 @@ async def test_a_request_keeps_its_id(kill_at):
     ids = set()
     for _ in range(2):
         try:
-            outcome = await run_with(flow, Task(), CrashingSteps(disk, kill_at), dispatcher=dispatcher)
+            outcome = await run_with(flow, Task(), CrashingSteps(Process([kill_at]), disk), dispatcher=dispatcher)
         except Killed:
-            outcome = await run_with(flow, Task(), CrashingSteps(disk), dispatcher=dispatcher)
+            outcome = await run_with(flow, Task(), CrashingSteps(Process(), disk), dispatcher=dispatcher)
         assert isinstance(outcome, Paused)
         ids |= {request.id for request in outcome.requests}
     (request_id,) = ids
     decisions = {request_id: Decision.approve(by="ada")}
-    outcome = await run_with(flow, Task(), CrashingSteps(disk), decisions=decisions, dispatcher=dispatcher)
+    outcome = await run_with(flow, Task(), CrashingSteps(Process(), disk), decisions=decisions, dispatcher=dispatcher)
     assert outcome == FlowValue("Released", {"version": "1"})
     # Without the decision, which was used, the record of the answered call is enough.
-    assert await run_with(flow, Task(), CrashingSteps(disk), dispatcher=dispatcher) == outcome
+    assert await run_with(flow, Task(), CrashingSteps(Process(), disk), dispatcher=dispatcher) == outcome
     assert ran == [1]
 
 
@@ -165,12 +166,12 @@ async def test_a_request_keeps_its_id(kill_at):
 async def test_a_record_of_a_type_that_changed(value, message):
     """The error names the step and the type, and says what to do."""
     shop, disk = Shop(), Disk()
-    await run_with(shop.flow, Task(), CrashingSteps(disk))
+    await run_with(shop.flow, Task(), CrashingSteps(Process(), disk))
     key = "run%2F1/plan/1/0/run/1"
     record = json.loads(disk.records[key])
-    disk.records[key] = json.dumps({**record, "value": value})
+    disk.records[key] = json.dumps({**record, "result": {**record["result"], "value": value}})
     with pytest.raises(DurableError, match=message.replace("{", r"\{").replace("...", r"\.\.\.")) as caught:
-        await run_with(shop.flow, Task(), CrashingSteps(disk))
+        await run_with(shop.flow, Task(), CrashingSteps(Process(), disk))
     assert caught.value.why == "changed"
     assert "plan" in str(caught.value)
 
@@ -178,8 +179,9 @@ async def test_a_record_of_a_type_that_changed(value, message):
 async def test_values_are_stored_with_the_names_of_their_types():
     """A record can be read without the program."""
     shop, disk = Shop(), Disk()
-    await run_with(shop.flow, Task("a.py"), CrashingSteps(disk))
-    assert json.loads(disk.records["run%2F1/plan/1/0/run/1"])["value"] == {"type": "Plan", "value": {"files": ["a.py"]}}
+    await run_with(shop.flow, Task("a.py"), CrashingSteps(Process(), disk))
+    result = json.loads(disk.records["run%2F1/plan/1/0/run/1"])["result"]
+    assert result["value"] == {"type": "Plan", "value": {"files": ["a.py"]}}
 
 
 def test_parts_of_keys_are_escaped():

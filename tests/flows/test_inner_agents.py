@@ -8,7 +8,8 @@ import itertools
 import pytest
 
 from tests.flows.inner_kit import approve, build_flow, build_front
-from tests.flows.kit import Built, CrashingSteps, Disk, Edited, Killed, Part, Released, Task, run_with
+from tests.flows.kit import Built, Edited, Part, Released, Task, run_with
+from tests.steps.crashing_steps import CrashingSteps, Disk, Killed, Process
 from toolkit import Catalog, Decision, Dispatcher, Inject, Permissions, Transient
 from toolkit.flows import Flow, Problems, Waiting
 from toolkit.flows.visits import Paused
@@ -255,7 +256,7 @@ async def test_a_flow_that_is_killed_at_each_point_repeats_no_effect(shop):
         dispatcher = Dispatcher(Catalog(), permissions=Permissions("auto"))
         outcome = None
         while outcome is None or isinstance(outcome, Paused):
-            steps = CrashingSteps(disk, kill_at if deaths < 3 else 0)
+            steps = CrashingSteps(Process([kill_at] if deaths < 3 else []), disk)
             try:
                 outcome = await run_with(flow, Task("A"), steps, decisions=decisions, dispatcher=dispatcher)
             except Killed:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.flows.kit import CrashingSteps, Disk, Killed, run_with
+from tests.flows.kit import run_with
+from tests.steps.crashing_steps import CrashingSteps, Disk, Killed, Process
 from toolkit import Catalog, Context, Dispatcher, Inject, ToolError
 from toolkit.flows import Failed, Flow, Problems
 
@@ -119,12 +120,13 @@ def run_world(plans, kills=()):
         for kill_at in kills:
             try:
                 return await run_with(
-                    world.flow, TYPES[0](0, 0, 0), CrashingSteps(disk, kill_at), dispatcher=dispatcher
+                    world.flow, TYPES[0](0, 0, 0), CrashingSteps(Process([kill_at]), disk), dispatcher=dispatcher
                 )
             except Killed:
                 continue
-        steps = CrashingSteps(disk)
-        return await run_with(world.flow, TYPES[0](0, 0, 0), steps, dispatcher=dispatcher), steps.points
+        process = Process()
+        steps = CrashingSteps(process, disk)
+        return await run_with(world.flow, TYPES[0](0, 0, 0), steps, dispatcher=dispatcher), process.passed_points
 
     outcome = asyncio.run(run())
     return world, *(outcome if isinstance(outcome, tuple) else (outcome, 0))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["FaultyDatabase", "Killed"]
+from tests.steps.crashing_steps import Killed
 
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
+__all__ = ["FaultyDatabase"]
 
 
 class FaultyDatabase:

@@ -12,9 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.durable.journal.faulty_database import FaultyDatabase, Killed
+from tests.durable.journal.faulty_database import FaultyDatabase
 from tests.durable.journal.journal_model import JournalModel, RefusedError
 from tests.example_counts import limit_examples
+from tests.steps.crashing_steps import Killed
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.run_journal import Journal
 from toolkit.durable.journal.statements import RUNS

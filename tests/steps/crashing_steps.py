@@ -8,10 +8,6 @@ import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from toolkit.agent import Agent, Run
-from toolkit.agent.inner_agents import read_own_session
-from toolkit.agent.stepped_runs import SteppedRun
-from toolkit.approvals import MemoryApprovals
 from toolkit.providers.base import Reply
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
@@ -19,7 +15,7 @@ from toolkit.steps.base import Begin, CallWork
 from toolkit.steps.records import dump_call, dump_reply, load_call, load_reply
 from toolkit.steps.session_changes import read_state
 
-__all__ = ["CrashingSteps", "Killed", "MortalStore", "Process"]
+__all__ = ["CrashingSteps", "Disk", "Killed", "Process"]
 
 
 class Killed(BaseException):
@@ -54,17 +50,26 @@ class Process:
             raise Killed
 
 
+class Disk:
+    """What outlives a process: the steps that began, and the records of those that ended, as JSON text."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self.records: dict[str, str] = {}
+
+
 class CrashingSteps:
     """
-    Steps that are kept as JSON, in a "database" that survives *process*.
+    Steps that are kept on a disk, which outlives *process*. The process may be killed before a call begins, after that,
+    before the record of a step and after it.
 
     Attributes:
         cut_keys: The keys of the steps that had begun, had no record, and were not run again.
     """
 
-    def __init__(self, process: Process) -> None:
-        self.records: dict[str, str] = {}
-        self.began: list[str] = []
+    def __init__(self, process: Process, disk: Disk | None = None) -> None:
+        disk = disk or Disk()
+        self.records, self.began = disk.records, disk.began
         self.cut_keys: set[str] = set()
         self._process = process
 
@@ -81,7 +86,7 @@ class CrashingSteps:
         before = read_state(session)
         if key in self.began and not may_repeat:
             self.cut_keys.add(key)
-            text = "its process was killed: it may or may not have happened"
+            text = "it may or may not have happened"
             result = ToolResult.failure("failed", text, details={"happened": "maybe"}, call_id=call.id, tool=call.name)
         else:
             result = await work(self._make_begin(key))
@@ -108,41 +113,3 @@ class CrashingSteps:
         assert key not in self.records
         self.records[key] = json.dumps(record, allow_nan=False)
         self._process.pass_point()
-
-
-class MortalStore(MemoryApprovals):
-    """A store of approvals that a process cannot change after it was killed, and may be killed while it changes it."""
-
-    def __init__(self, process: Process) -> None:
-        super().__init__()
-        self._process = process
-
-    def add(self, record: Any) -> None:
-        self._process.pass_point()
-        super().add(record)
-        self._process.pass_point()
-
-    def add_call(self, *arguments: Any, **options: Any) -> Any:
-        self._process.pass_point()
-        record = super().add_call(*arguments, **options)
-        self._process.pass_point()
-        return record
-
-    def _change(self, request_id: str, change: Any) -> bool:
-        self._process.pass_point()
-        is_changed = super()._change(request_id, change)
-        self._process.pass_point()
-        return is_changed
-
-
-async def run_with_steps(
-    agent: Agent, prompt: str, *, run_id: str, principal: str | None = None, **options: Any
-) -> Run:
-    """Let *agent* work on *prompt* with the steps in *options*."""
-    own_principal, state = read_own_session(agent, principal)
-    return await SteppedRun(agent, id=run_id, **options).run(prompt, principal=own_principal, session_state=state)
-
-
-async def resume_with_steps(agent: Agent, run: Run, decisions: Any, **options: Any) -> Run:
-    """Let *agent* resume *run* with the steps in *options*."""
-    return await SteppedRun(agent, id=run.id, **options).resume(run, decisions)
