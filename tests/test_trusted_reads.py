@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.settings.kit import Place
+from tests.settings.kit import SettingsPlace
 from toolkit import Catalog
 from toolkit.builders import build_dispatcher, find_instructions
 from toolkit.cli.commands.trust import read_report
@@ -44,7 +44,7 @@ sys.addaudithook(watch)
 def place(tmp_path, monkeypatch):
     """A trusted project with a file of each kind."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    place = Place(tmp_path)
+    place = SettingsPlace(tmp_path)
     place.settings('mode = "auto"\n[[hooks]]\non = "before"\ncommand = "sh tools/check.sh && sh .toolkit/own.sh"\n')
     for name in ("project/tools/check.sh", "project/.toolkit/own.sh"):
         place.write(name, "exit 0\n")

@@ -49,7 +49,7 @@ def answer(request: Request) -> Any:
 
 
 @dataclass
-class World:
+class CrashingWorld:
     """Everything that survives a killed process, and what was done in it."""
 
     crash_points: Collection[int] = ()
@@ -74,7 +74,7 @@ class World:
         self.process.is_dead = False
         approvals = Approvals(self.store, ask=decide if self.asks_at_once else None)
         dispatcher = Dispatcher(
-            CATALOG, permissions=Permissions("auto"), approvals=approvals, resources={World: PER_CALL}
+            CATALOG, permissions=Permissions("auto"), approvals=approvals, resources={CrashingWorld: PER_CALL}
         )
         return Agent(ScriptedProvider(itertools.repeat(answer)), dispatcher)
 
@@ -95,7 +95,7 @@ class World:
             saved = json.dumps(dump_run(run))
 
     async def _work(self, agent: Agent, saved: str | None) -> Run:
-        options: dict[str, Any] = {"steps": self.steps, "secret": "s", "resources": {World: self}}
+        options: dict[str, Any] = {"steps": self.steps, "secret": "s", "resources": {CrashingWorld: self}}
         if saved is None:
             return await run_with_steps(agent, "main", run_id="r/1", **options)
         run = load_run(json.loads(saved))
@@ -107,26 +107,26 @@ CATALOG = Catalog()
 
 
 @CATALOG.tool(read_only=True)
-async def look(what: str, world: Inject[World]) -> str:
+async def look(what: str, world: Inject[CrashingWorld]) -> str:
     """Look at something."""
     world.process.pass_point()
     return f"a {what}"
 
 
 @CATALOG.tool
-async def cut(wood: str, world: Inject[World], context: Context) -> str:
+async def cut(wood: str, world: Inject[CrashingWorld], context: Context) -> str:
     """Cut wood."""
     return world.do(f"cut {wood}", context)
 
 
 @CATALOG.tool(idempotent=True)
-async def put(wood: str, world: Inject[World], context: Context) -> str:
+async def put(wood: str, world: Inject[CrashingWorld], context: Context) -> str:
     """Put wood away."""
     return world.do(f"put {wood}", context)
 
 
 @CATALOG.tool(destructive=True)
-async def burn(wood: str, world: Inject[World], context: Context) -> str:
+async def burn(wood: str, world: Inject[CrashingWorld], context: Context) -> str:
     """Burn wood."""
     return world.do(f"burn {wood}", context)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.agent.crashing_world import World, describe
+from tests.agent.crashing_world import CrashingWorld, describe
 from tests.example_counts import limit_examples
 from tests.steps.crashing_steps import Killed, Process
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 EFFECTS = {"cut oak", "cut ash", "cut pine", "put elm", "burn fir", "cut box", "burn bay"}
 
 
-async def check_world(world: World, expected: list[tuple[str, str, str]]) -> None:
+async def check_world(world: CrashingWorld, expected: list[tuple[str, str, str]]) -> None:
     """Run *world* to its end, and check what happened in it."""
     run = await world.run()
     assert run.id == "r/1"
@@ -45,7 +45,7 @@ _undisturbed: dict[bool, tuple[int, list[tuple[str, str, str]]]] = {}
 
 async def run_undisturbed(*, asks_at_once: bool) -> tuple[int, list[tuple[str, str, str]]]:
     if asks_at_once not in _undisturbed:
-        world = World(asks_at_once=asks_at_once)
+        world = CrashingWorld(asks_at_once=asks_at_once)
         run = await world.run()
         assert run.status == "done"
         assert world.effects == Counter(EFFECTS)
@@ -57,7 +57,7 @@ async def run_undisturbed(*, asks_at_once: bool) -> tuple[int, list[tuple[str, s
 @pytest.mark.parametrize("asks_at_once", [False, True])
 async def test_run_that_is_not_killed_is_the_same_as_without_steps(asks_at_once: bool) -> None:
     """Steps change nothing in a run that is not killed, and each step has one record."""
-    world = World(asks_at_once=asks_at_once)
+    world = CrashingWorld(asks_at_once=asks_at_once)
     run = await world.run()
     assert run.text == "all done"
     assert world.effects == Counter(EFFECTS)
@@ -73,14 +73,14 @@ async def test_run_is_finished_after_a_crash_at_each_point(asks_at_once: bool) -
     """A run that is killed at any one point ends in the same way, and no effect is doubled or lost."""
     points, expected = await run_undisturbed(asks_at_once=asks_at_once)
     for point in range(1, points + 1):
-        await check_world(World([point], asks_at_once=asks_at_once), expected)
+        await check_world(CrashingWorld([point], asks_at_once=asks_at_once), expected)
 
 
 @pytest.mark.parametrize("point", [5, 30, 55, 80, 105])
 async def test_run_is_finished_after_a_crash(point: int) -> None:
     """A run that is killed at one of a few points ends in the same way, and no effect is doubled or lost."""
     _, expected = await run_undisturbed(asks_at_once=False)
-    await check_world(World([point]), expected)
+    await check_world(CrashingWorld([point]), expected)
 
 
 @pytest.mark.long
@@ -89,7 +89,7 @@ async def test_run_is_finished_after_a_crash(point: int) -> None:
 async def test_run_is_finished_after_several_crashes(crash_points: set[int], asks_at_once: bool) -> None:
     """A run that is killed several times ends in the same way, and no effect is doubled or lost."""
     _, expected = await run_undisturbed(asks_at_once=asks_at_once)
-    await check_world(World(crash_points, asks_at_once=asks_at_once), expected)
+    await check_world(CrashingWorld(crash_points, asks_at_once=asks_at_once), expected)
 
 
 def test_a_killed_process_passes_no_further_point() -> None:

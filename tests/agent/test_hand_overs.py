@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.crashing_world import World, describe
+from tests.agent.crashing_world import CrashingWorld, describe
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Budget, HandedOver, Run, Summarized, TurnFinished, sub_run
 from toolkit.approvals import Approvals, SQLiteApprovals
@@ -355,7 +355,7 @@ async def test_a_run_that_was_handed_over_goes_on_in_another_process(tmp_path):
     assert (finished.text, finished.agent, done) == ("Cut.", "wood", ["cut oak"])
 
 
-class TeamWorld(World):
+class TeamWorld(CrashingWorld):
     """Three agents with steps: one hands over, and one is a tool of the other. Their process can be killed."""
 
     SCRIPT = {

@@ -47,7 +47,7 @@ def nothing(step: str) -> None:
     """Do nothing: no process is killed at this point."""
 
 
-class Place:
+class RoundPlace:
     """Where one round happens: a store, a log, and a file with one line for every effect."""
 
     def __init__(self, folder: Path, kind: str, url: str) -> None:
@@ -116,7 +116,7 @@ class SteppingPostgres(Stepping, PostgresApprovals):
 # What the children do.
 
 
-async def ask_request(place: Place) -> str:
+async def ask_request(place: RoundPlace) -> str:
     """Call, and wait for a person: the request's id."""
     result = await place.dispatcher().call("act", {"text": "it"}, principal="ada")
     assert result.request is not None, result.text
@@ -124,7 +124,7 @@ async def ask_request(place: Place) -> str:
 
 
 async def answer_request(
-    place: Place, request: str, step: Step = nothing, start: Callable[[], None] = lambda: None
+    place: RoundPlace, request: str, step: Step = nothing, start: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Approve, and say what came of it; *start* is called when everything is ready."""
     dispatcher = place.dispatcher(step)
@@ -136,7 +136,7 @@ async def answer_request(
     return {"why": None, "outcome": result.to_json()}
 
 
-def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
+def round_of(place: RoundPlace, resume: Callable[[str], Any]) -> dict[str, Any]:
     """Run one call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
     request = fork(lambda: asyncio.run(ask_request(place)), kill=True)
     second = fork(lambda: resume(request))
@@ -152,7 +152,7 @@ def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
     }
 
 
-def answer_and_count(place: Place, request: str, number: int) -> dict[str, Any]:
+def answer_and_count(place: RoundPlace, request: str, number: int) -> dict[str, Any]:
     """Answer the request, and count the lines that run; *claimed* is the one after which it is claimed."""
     start, line_count = count_lines(number, __file__)
     marks = {}
@@ -163,12 +163,12 @@ def answer_and_count(place: Place, request: str, number: int) -> dict[str, Any]:
 def kill(folder: str, seed: str, count: str, url: str = "") -> None:
     """Rounds with a random line each; a first one, unharmed, tells how many lines there are."""
     chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to die
-    place = Place(Path(folder) / "whole", "write", url)
+    place = RoundPlace(Path(folder) / "whole", "write", url)
     whole = round_of(place, lambda request: answer_and_count(place, request, 0))
     say({"seed": seed, "at": 0, **whole})
     lines, claimed = whole["second"]["lines"], whole["second"]["claimed"]
     for number in range(int(count)):
-        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
+        place = RoundPlace(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
         # Every other one after the claim, where it matters most.
         at = chance.randint(claimed if number % 2 else 1, lines)
         outcome = round_of(place, lambda request, place=place, at=at: answer_and_count(place, request, at))
@@ -179,7 +179,7 @@ def points(folder: str, url: str = "") -> None:
     """Rounds that end at every step of the store and of the effect."""
     for kind in FACTS:
         for point in POINTS:
-            place = Place(Path(folder) / f"{kind} {point}", kind, url)
+            place = RoundPlace(Path(folder) / f"{kind} {point}", kind, url)
 
             def step(name: str, point: str = point) -> None:
                 if name == point:
@@ -194,7 +194,7 @@ def points(folder: str, url: str = "") -> None:
 def race(folder: str, count: str, url: str = "") -> None:
     """Rounds in which four processes resume at the same moment."""
     for number in range(int(count)):
-        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
+        place = RoundPlace(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
         request = fork(lambda place=place: asyncio.run(ask_request(place)), kill=True)
         gate, opener = os.pipe()
         children = []

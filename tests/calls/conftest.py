@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.calls.office import Office
-from tests.calls.shed import Shed
+from tests.calls.shed import AskingShed
 from toolkit.catalog import Catalog
 from toolkit.errors import ToolError
 
@@ -15,7 +15,7 @@ from toolkit.errors import ToolError
 @pytest.fixture
 def shed():
     """A shed in which nothing has been cut yet."""
-    return Shed()
+    return AskingShed()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ GONE = httpx.Response(404)
 BOTH = pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 
 
-class Recorder:
+class HookRecorder:
     """A hook of all three forms that writes down what it sees."""
 
     def __init__(self, outcome: Any = None) -> None:

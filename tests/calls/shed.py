@@ -18,7 +18,7 @@ from toolkit.permissions import Permissions
 KEY = b"k" * 32
 
 
-class Shed:
+class AskingShed:
     """Tools that count, and a dispatcher as often as it is wanted."""
 
     def __init__(self, **facts: Any) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.calls.pipeline_kit import Custom, Recorder
+from tests.calls.pipeline_kit import Custom, HookRecorder
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Halt, Modify, Proceed, Replace
@@ -83,11 +83,11 @@ async def test_hooks_get_copies(catalog, is_async):
 
 async def test_modify_changes_the_arguments_and_checks_them_again(catalog):
     """The next hook and the tool see the new arguments. Invalid ones are an error of the hook."""
-    recorder = Recorder()
-    result = await Dispatcher(catalog, hooks=[Recorder(Modify({"a": 5})), recorder]).call("add", {"a": 1})
+    recorder = HookRecorder()
+    result = await Dispatcher(catalog, hooks=[HookRecorder(Modify({"a": 5})), recorder]).call("add", {"a": 1})
     assert result.value == {"sum": 7}
     assert recorder.seen[0] == ("before", {"a": 5})
-    wrong = await Dispatcher(catalog, hooks=[Recorder(Modify({"a": "x"}))]).call("add", {"a": 1})
+    wrong = await Dispatcher(catalog, hooks=[HookRecorder(Modify({"a": "x"}))]).call("add", {"a": 1})
     assert (wrong.kind, wrong.attempts) == ("internal", 0)
 
 
@@ -110,7 +110,7 @@ async def test_deny_halt_and_replace_skip_the_later_stages(catalog, outcome, kin
     class First:
         before = staticmethod(later if is_async else lambda call: outcome)
 
-    rest = Recorder()
+    rest = HookRecorder()
     result = await Dispatcher(catalog, hooks=[First(), rest]).call("add", {"a": 1})
     assert (result.kind, result.attempts) == (kind, 0)
     assert rest.seen == [("after", kind)]
@@ -118,7 +118,7 @@ async def test_deny_halt_and_replace_skip_the_later_stages(catalog, outcome, kin
 
 async def test_ask_waits_for_a_person_and_reasons_add_up(catalog):
     """The request holds what would run, defaults filled in, and every reason."""
-    hooks = [Recorder(Ask("why")), Recorder(Modify({"a": 4})), Recorder(Ask("really"))]
+    hooks = [HookRecorder(Ask("why")), HookRecorder(Modify({"a": 4})), HookRecorder(Ask("really"))]
     result = await Dispatcher(catalog, hooks=hooks).call("add", {"a": 1})
     assert (result.kind, result.is_error, result.attempts) == ("waiting", False, 0)
     assert result.request.arguments == {"a": 4, "b": 2}
@@ -136,7 +136,7 @@ async def test_the_verdict_is_about_the_final_arguments_also_for_a_replacement(a
         """Pay."""
         return a
 
-    hooks = [Recorder(Modify({"a": 1, "b": 2})), Recorder(Replace("free"))]
+    hooks = [HookRecorder(Modify({"a": 1, "b": 2})), HookRecorder(Replace("free"))]
     result = await Dispatcher(catalog, hooks=hooks).call("pay", {"a": 1})
     assert result.kind == "denied"
     assert "needs approval" in result.text
@@ -145,7 +145,7 @@ async def test_the_verdict_is_about_the_final_arguments_also_for_a_replacement(a
 
 async def test_after_hooks_see_every_result(catalog):
     """Calls that were not found, refused or failed have results, too."""
-    recorder = Recorder()
+    recorder = HookRecorder()
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     for name, arguments in [("nope", {}), ("add", {}), ("fail", {}), ("add", {"a": 1})]:
         await dispatcher.call(name, arguments)
@@ -196,7 +196,7 @@ async def test_a_hook_that_raises_fails_the_call_closed(form, is_async, error):
 @pytest.mark.parametrize("form", ["before", "around", "after"])
 async def test_a_hook_that_returns_none_fails_the_call_closed(catalog, form):
     """The message says what the hook has to return."""
-    hook = Recorder()
+    hook = HookRecorder()
     setattr(hook, form, lambda *arguments: None)
     result = await Dispatcher(catalog, hooks=[hook]).call("add", {"a": 1})
     assert (result.kind, f"{form}() has to return" in result.text) == ("internal", True)

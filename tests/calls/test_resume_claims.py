@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.approvals.processes import running
-from tests.calls.shed import KEY, Shed, claim_for_dead_owner, refusal, waiting, with_another_schema
+from tests.calls.shed import KEY, AskingShed, claim_for_dead_owner, refusal, waiting, with_another_schema
 from tests.clocks import until
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals, file_change
 from toolkit.approvals.store import Settlement
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("facts", [{"destructive": True}, {"destructive": False, "idempotent": True}])
 async def test_only_one_of_many_resumes_runs_the_call(store, facts, tmp_path):
     """They come through two dispatchers of one process."""
-    shed = Shed(**facts)
+    shed = AskingShed(**facts)
     path = tmp_path / "x.approvals.sqlite"
     shared = Approvals(key=KEY) if store == "sealed" else Approvals(MemoryApprovals())
     policies = [Approvals(SQLiteApprovals(path)) if store == "sqlite" else shared for _ in range(2)]
@@ -191,7 +191,7 @@ async def test_an_answer_that_the_store_refuses_lets_no_call_run(shed, broken, w
 )
 async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_harmless(facts, runs):
     """Once; the next is told that it was answered."""
-    shed, store = Shed(**facts), MemoryApprovals()
+    shed, store = AskingShed(**facts), MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)
     await claim_for_dead_owner(store, request)
@@ -209,7 +209,7 @@ async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_har
 )
 async def test_a_call_that_was_started_cannot_be_denied_or_edited(decision):
     """It may have happened already."""
-    shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
+    shed, store = AskingShed(destructive=False, idempotent=True), MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)
     await claim_for_dead_owner(store, request)
@@ -220,7 +220,7 @@ async def test_a_call_that_was_started_cannot_be_denied_or_edited(decision):
 @pytest.mark.parametrize("change", ["mode", "tool", "edited", "rule"])
 async def test_a_lost_call_is_reported_after_any_change(change):
     """It is not run again, and the result says that it may have happened."""
-    shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
+    shed, store = AskingShed(destructive=False, idempotent=True), MemoryApprovals()
     request = await waiting(shed.dispatcher(Approvals(store)))
     await claim_for_dead_owner(store, request, {"wood": "fir", "pieces": 2} if change == "edited" else None)
     catalog, permissions = shed.catalog, shed.permissions
@@ -257,7 +257,7 @@ async def test_a_lost_change_is_reported_although_the_file_has_changed(tmp_path)
 
 async def test_only_one_of_two_callers_takes_a_lost_call(tmp_path):
     """That one reports it or repeats it."""
-    shed = Shed(destructive=False, idempotent=True)
+    shed = AskingShed(destructive=False, idempotent=True)
     store = SQLiteApprovals(tmp_path / "x.approvals.sqlite")
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)

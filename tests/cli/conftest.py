@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.cli.kit import TOOLS, Shop
+from tests.cli.kit import TOOLS, CommandFolder
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def shop(tmp_path, monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR", "_TOOLKIT_COMPLETE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.syspath_prepend(folder)  # what is loaded here is not found by the next test
-    yield Shop(folder)
+    yield CommandFolder(folder)
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(str(folder)):
             del sys.modules[name]

@@ -25,7 +25,7 @@ from toolkit.cli.completion.shell_scripts import register_completion_classes
 from toolkit.cli.main import cli
 from toolkit.results import ToolCall
 
-__all__ = ["CANCEL", "DONE", "LOOK", "TOOLS", "Ran", "Shop", "model", "words"]
+__all__ = ["CANCEL", "DONE", "LOOK", "TOOLS", "Ran", "CommandFolder", "model", "words"]
 
 TOOLS = '''\
 """Tools of a shop."""
@@ -129,7 +129,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Shop:
+class CommandFolder:
     """A folder to work in."""
 
     folder: Path

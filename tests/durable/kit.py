@@ -170,7 +170,7 @@ class Toys:
         return host
 
 
-class Shop:
+class DurableShop:
     """An agent that pays two bills at once, and is done then. Its model knows the conversation only."""
 
     def __init__(self, path, *, mode="default", approvals=None, script=None, **options):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.clocks import wait_until
-from tests.durable.kit import Shop, running, wait_for_status
+from tests.durable.kit import DurableShop, running, wait_for_status
 from toolkit.agent import Agent
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog
@@ -34,7 +34,7 @@ async def approve_all(durable, run, **options):
 
 
 async def test_a_decision_alone_answers_the_one_request_of_a_run(tmp_path):
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         await durable.run("pay", id="r1")
         assert (await durable.resume("r1", Decision.approve())).status == "waiting"
@@ -47,12 +47,12 @@ async def test_a_decision_alone_answers_the_one_request_of_a_run(tmp_path):
 
 async def test_a_run_continues_after_approvals_in_other_processes(tmp_path):
     """Each bill is paid once, and the same id returns the answer."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         run = await durable.run("pay", id="may/1")
         assert (run.status, run.id, len(run.requests)) == ("waiting", "may/1", 1)
         assert (await durable.run("pay", id="may/1")).requests == run.requests
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         run = await approve_all(durable, run)
         assert (run.status, run.text, shop.paid) == ("done", "done", ["A", "B"])
@@ -64,7 +64,7 @@ async def test_a_run_continues_after_approvals_in_other_processes(tmp_path):
 
 async def test_another_prompt_or_principal_under_the_same_id_is_refused(tmp_path):
     """An id belongs to one prompt of one principal."""
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         await durable.run("pay", id="a", principal="ada")
         for prompt, principal in (("pay more", "ada"), ("pay", "bob"), (UserMessage.of("pay"), "ada")):
             with pytest.raises(DurableError) as caught:
@@ -76,7 +76,7 @@ async def test_another_prompt_or_principal_under_the_same_id_is_refused(tmp_path
 
 async def test_approvals_are_kept_beside_the_runs(tmp_path):
     """The default store would end with the process, so it is replaced. The file is private."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         (request,) = (await durable.run("pay", id="a")).requests
         path = tmp_path / "runs.sqlite.approvals.sqlite"
@@ -86,7 +86,7 @@ async def test_approvals_are_kept_beside_the_runs(tmp_path):
 
 async def test_the_approval_store_of_the_user_is_used(tmp_path):
     """A dispatcher with a durable store keeps it."""
-    shop = Shop(tmp_path, approvals=Approvals(SQLiteApprovals(tmp_path / "own.approvals.sqlite")))
+    shop = DurableShop(tmp_path, approvals=Approvals(SQLiteApprovals(tmp_path / "own.approvals.sqlite")))
     async with shop.open() as durable:
         await durable.run("pay", id="a")
         assert durable.agent is shop.agent
@@ -96,7 +96,7 @@ async def test_the_approval_store_of_the_user_is_used(tmp_path):
 async def test_a_call_that_another_caller_runs_is_not_run_again(tmp_path, caplog):
     """A request that was answered at the dispatcher belongs to that caller; the run waits for its result."""
     began, may_end, paid = asyncio.Event(), asyncio.Event(), []
-    shop = Shop(tmp_path, approvals=Approvals(SQLiteApprovals(tmp_path / "approvals.sqlite")))
+    shop = DurableShop(tmp_path, approvals=Approvals(SQLiteApprovals(tmp_path / "approvals.sqlite")))
 
     @shop.catalog.tool(destructive=True)
     async def transfer(bill: str) -> str:
@@ -123,7 +123,7 @@ async def test_a_call_that_another_caller_runs_is_not_run_again(tmp_path, caplog
 
 async def test_a_decision_that_is_not_accepted_can_be_corrected(tmp_path):
     """A person of another principal is refused, here and in a worker, and the right one is accepted after that."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         run = await durable.run("pay", id="a", principal="ada")
         (request,) = run.requests
@@ -157,7 +157,7 @@ def let_reads_fail(durable, times):
 @pytest.mark.parametrize("has_worker", [True, False])
 async def test_a_decision_outlasts_a_busy_store(tmp_path, has_worker):
     """A store of approvals that is busy for a moment costs no decision, here and in a worker."""
-    shop = Shop(tmp_path, script=[[ToolCall("pay", {"bill": "A"}, "a")], "done"])
+    shop = DurableShop(tmp_path, script=[[ToolCall("pay", {"bill": "A"}, "a")], "done"])
     async with shop.open() as durable:
         (request,) = (await durable.run("pay", id="a")).requests
         left = let_reads_fail(durable, 2)
@@ -174,7 +174,7 @@ async def test_a_decision_outlasts_a_busy_store(tmp_path, has_worker):
 async def test_a_decision_is_kept_while_the_store_is_away(tmp_path, monkeypatch):
     """The caller gets the store's error, and the run goes on later with the decision that was given."""
     monkeypatch.setattr("toolkit.agent.resume.PATIENCE_SECONDS", (0.0,))
-    shop = Shop(tmp_path, script=[[ToolCall("pay", {"bill": "A"}, "a")], "done"])
+    shop = DurableShop(tmp_path, script=[[ToolCall("pay", {"bill": "A"}, "a")], "done"])
     async with shop.open() as durable:
         (request,) = (await durable.run("pay", id="a")).requests
         let_reads_fail(durable, 2)
@@ -189,7 +189,7 @@ async def test_a_decision_is_kept_while_the_store_is_away(tmp_path, monkeypatch)
 @pytest.mark.parametrize("has_worker", [True, False])
 async def test_a_refused_decision_does_not_stop_an_accepted_one(tmp_path, has_worker):
     """The refused decision takes no life of the run, and the accepted one is applied once."""
-    shop = Shop(tmp_path, mode="auto")
+    shop = DurableShop(tmp_path, mode="auto")
 
     @shop.catalog.tool(read_only=True, approval="always")
     def look(bill: str) -> str:
@@ -218,7 +218,7 @@ async def test_a_refused_decision_does_not_stop_an_accepted_one(tmp_path, has_wo
 
 async def test_a_worker_does_the_whole_run(tmp_path):
     """A run that needs no approval is done by a worker, with the principal of its caller."""
-    shop = Shop(tmp_path, mode="auto")
+    shop = DurableShop(tmp_path, mode="auto")
     async with shop.open() as durable:
         await durable.start("pay", id="a", principal="ada")
         async with running(durable.work()):
@@ -228,7 +228,7 @@ async def test_a_worker_does_the_whole_run(tmp_path):
 
 async def test_requests_that_expire_are_denied_and_the_run_goes_on(tmp_path):
     """The model reads that nothing was run."""
-    shop = Shop(tmp_path, approvals=Approvals(expires_seconds=0.2))
+    shop = DurableShop(tmp_path, approvals=Approvals(expires_seconds=0.2))
     async with shop.open() as durable:
         await durable.start("pay", id="a")
         async with running(durable.work()):
@@ -240,7 +240,7 @@ async def test_requests_that_expire_are_denied_and_the_run_goes_on(tmp_path):
 async def test_a_failed_run_is_retried_from_its_last_step(tmp_path):
     """Earlier steps are not repeated, and earlier decisions are not asked for again."""
     script = [[ToolCall("pay", {"bill": "A"}, "a")], RuntimeError("the model is away"), "never"]
-    shop = Shop(tmp_path, script=script)
+    shop = DurableShop(tmp_path, script=script)
     async with shop.open() as durable:
         run = await durable.run("pay", id="a")
         with pytest.raises(RuntimeError, match="away"):
@@ -257,7 +257,7 @@ async def test_a_failed_run_is_retried_from_its_last_step(tmp_path):
 
 async def test_the_caller_gets_a_cancelled_run_with_the_reason(tmp_path):
     """The run is stopped and valid."""
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         await durable.run("pay", id="a")
         await durable.cancel("a", "not needed any more")
         run = await durable.run("pay", id="a")
@@ -271,7 +271,7 @@ async def test_the_caller_gets_a_cancelled_run_with_the_reason(tmp_path):
 
 async def test_a_deadline_ends_a_run_that_waits(tmp_path):
     """The outcome is a stopped run."""
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         run = await durable.run("pay", id="a", deadline_seconds=0.3)
         assert run.status == "waiting"
         async with running(durable.work()):
@@ -281,7 +281,7 @@ async def test_a_deadline_ends_a_run_that_waits(tmp_path):
 
 async def test_an_active_run_can_be_read(tmp_path):
     """Its row becomes a run with the prompt."""
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         row = await durable.start(UserMessage.of("pay"), id="a")
         run = durable.read_run(row)
         assert (run.status, run.messages) == ("running", (UserMessage.of("pay"),))
@@ -300,7 +300,7 @@ class Total:
 
 async def test_a_typed_answer_is_typed_in_every_process(tmp_path):
     """A run that is read from the database has the same output."""
-    shop = Shop(tmp_path, script=['{"euros": 5}'], output=Total, output_by="provider")
+    shop = DurableShop(tmp_path, script=['{"euros": 5}'], output=Total, output_by="provider")
     shop.agent._options.provider.structured = True
     async with shop.open() as durable:
         for _ in range(2):
@@ -309,7 +309,7 @@ async def test_a_typed_answer_is_typed_in_every_process(tmp_path):
 
 async def test_an_agent_opens_a_host_with_the_given_options(tmp_path):
     """Options beside an open host are refused."""
-    shop = Shop(tmp_path, mode="auto")
+    shop = DurableShop(tmp_path, mode="auto")
     database = f"sqlite:///{tmp_path}/own.sqlite"
     durable = DurableAgent(shop.agent, database, concurrency=2, per_principal=1, rate=(5, 1.0), max_lives=2)
     assert durable.host.limits.concurrency == 2
@@ -331,7 +331,7 @@ async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
         return f"a {what}"
 
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]
-    shop = Shop(tmp_path, script=[calls, "done"])
+    shop = DurableShop(tmp_path, script=[calls, "done"])
     shop.agent = Agent(ScriptedProvider(itertools.repeat(shop._reply)), Dispatcher(catalog))
     async with shop.open() as durable:
         run = await durable.run("look", id="a", principal="ada")
@@ -351,7 +351,7 @@ async def test_only_the_caller_with_the_refused_decision_gets_the_error(tmp_path
     """The call of another caller runs meanwhile."""
     began, may_end = asyncio.Event(), asyncio.Event()
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]
-    shop = Shop(tmp_path, script=[calls, "done"])
+    shop = DurableShop(tmp_path, script=[calls, "done"])
 
     @shop.catalog.tool(read_only=True, approval="always")
     async def look(what: str) -> str:
@@ -377,7 +377,7 @@ async def test_only_the_caller_with_the_refused_decision_gets_the_error(tmp_path
 
 
 async def test_a_run_that_was_cut_off_too_often_fails_with_the_reason(tmp_path):
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         await durable.start("pay", id="a")
         for _ in range(3):
             durable.host._journal.activate("a", worker="dead", now=1.0, max_lives=9)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.durable.kit import Shop, approve
+from tests.durable.kit import DurableShop, approve
 from toolkit.durable.agent_outcomes import add_turns
 from toolkit.providers import AssistantMessage, Reply, Usage
 from toolkit.providers.messages import ToolMessage
@@ -29,7 +29,7 @@ def with_usage(reply, tokens):
 def build_shop(path, **options):
     """Return a shop that pays two bills, one after the other. Its replies cost 1, 10 and 100 tokens."""
     script = [with_usage(PAY_A, 1), with_usage(PAY_B, 10), with_usage("done", 100)]
-    return Shop(path, script=script, **options)
+    return DurableShop(path, script=script, **options)
 
 
 def list_results(run):
@@ -80,7 +80,7 @@ async def test_a_run_whose_deadline_has_passed_has_its_finished_steps(tmp_path):
     """Its row has them as well, for other processes."""
     shop, now = build_shop(tmp_path, mode="auto"), time.time()
 
-    class SlowShop(Shop):
+    class SlowShop(DurableShop):
         def _reply(self, request):
             if len(request.messages) == 5:
                 raise TimeoutError

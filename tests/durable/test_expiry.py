@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.kit import Shop
+from tests.durable.kit import DurableShop
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.durable import DurableError
@@ -32,7 +32,7 @@ class Clock:
 async def test_a_decision_in_time_counts_when_a_worker_comes_late(tmp_path, decision, paid, text):
     """The request expires between the decision and the worker, and the call goes by the decision all the same."""
     clock = Clock()
-    shop = Shop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
+    shop = DurableShop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
     async with shop.open(clock=clock) as durable:
         waiting = await durable.run("pay", id="a")
         clock.now += 59
@@ -46,7 +46,7 @@ async def test_a_decision_in_time_counts_when_a_worker_comes_late(tmp_path, deci
 async def test_a_decision_that_comes_too_late_is_refused(tmp_path):
     """The person is told, and the call is not run."""
     clock = Clock()
-    shop = Shop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
+    shop = DurableShop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
     async with shop.open(clock=clock) as durable:
         waiting = await durable.run("pay", id="a")
         clock.now += 60
@@ -61,7 +61,7 @@ async def test_a_decision_that_comes_too_late_is_refused(tmp_path):
 async def test_a_caller_cannot_date_a_decision_back(tmp_path):
     """The host says when a decision was given."""
     clock = Clock()
-    shop = Shop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
+    shop = DurableShop(tmp_path, approvals=Approvals(expires_seconds=60, clock=clock), script=SCRIPT)
     async with shop.open(clock=clock) as durable:
         waiting = await durable.run("pay", id="a")
         row = await durable.decide("a", {waiting.requests[0].id: Decision(approved=True, decided_at=1.0)})

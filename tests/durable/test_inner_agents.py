@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.clocks import wait_until
-from tests.flows.inner_kit import Shop, approve, build_flow, build_front
+from tests.flows.inner_kit import BillShop, approve, build_flow, build_front
 from tests.flows.kit import Built, Edited, Part, Released, Task
 from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall, Transient
 from toolkit.durable import DurableAgent, DurableHost
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def shop():
-    return Shop()
+    return BillShop()
 
 
 @pytest.fixture

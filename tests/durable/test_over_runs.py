@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.durable.kit import Shop, approve, running, wait_until
+from tests.durable.kit import DurableShop, approve, running, wait_until
 from toolkit.agent import sub_run
 from toolkit.approvals import ApprovalError, SQLiteApprovals
 from toolkit.context import Context
@@ -25,7 +25,7 @@ def open_store(shop):
 def build_parallel_shop(path):
     """Return a shop whose calls ask together."""
     calls = [ToolCall("send", {"bill": "A"}, "a"), ToolCall("send", {"bill": "B"}, "b")]
-    shop = Shop(path, script=[calls, "done"])
+    shop = DurableShop(path, script=[calls, "done"])
 
     @shop.catalog.tool(read_only=True, approval="always")
     def send(bill: str) -> str:
@@ -38,7 +38,7 @@ def build_parallel_shop(path):
 
 async def test_a_cancelled_run_has_no_open_request(tmp_path):
     """A person who approves it by hand after that hears that it is too late."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         (request,) = (await durable.run("Pay.", id="a")).requests
         (other,) = (await durable.run("Pay.", id="b")).requests
@@ -51,7 +51,7 @@ async def test_a_cancelled_run_has_no_open_request(tmp_path):
 
 async def test_a_run_whose_deadline_has_passed_has_no_open_request(tmp_path):
     """The worker that stops the run withdraws them."""
-    shop, now = Shop(tmp_path), time.time()
+    shop, now = DurableShop(tmp_path), time.time()
     async with shop.open(clock=lambda: now) as durable:
         await durable.run("Pay.", id="a", deadline_seconds=5)
         now += 10
@@ -95,7 +95,7 @@ async def test_a_retry_of_a_cancelled_run_asks_again(tmp_path):
 
 async def test_a_run_is_cancelled_and_retried_any_number_of_times(tmp_path):
     """Each time there is one open request, and the call after it is held back."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         request_ids = set()
         for _ in range(3):
@@ -110,7 +110,7 @@ async def test_a_run_is_cancelled_and_retried_any_number_of_times(tmp_path):
     assert shop.paid == ["A", "B"]
 
 
-class DelegatingShop(Shop):
+class DelegatingShop(DurableShop):
     """A shop that pays in a sub-run."""
 
     def _reply(self, request):
@@ -141,7 +141,7 @@ async def test_a_request_in_a_sub_run_is_asked_again(tmp_path):
 
 async def test_a_worker_withdraws_the_requests_of_a_run_that_another_host_cancelled(tmp_path):
     """`toolkit runs cancel` knows no agent and no store."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         await durable.run("Pay.", id="a")
         async with DurableHost(durable.host.database, engine=lambda: shop.engine) as other:
@@ -153,7 +153,7 @@ async def test_a_worker_withdraws_the_requests_of_a_run_that_another_host_cancel
 
 async def test_a_request_that_is_made_after_the_cancellation_is_withdrawn(tmp_path):
     """The process that works on the run learns of the cancellation with its next record."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         store = durable._store
         add = store.add_call
@@ -170,7 +170,7 @@ async def test_a_request_that_is_made_after_the_cancellation_is_withdrawn(tmp_pa
 
 async def test_a_store_that_is_away_leaves_the_withdrawal_to_a_worker(tmp_path, caplog):
     """The run is cancelled all the same."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         await durable.run("Pay.", id="a")
         store = durable._store
@@ -189,7 +189,7 @@ async def test_a_store_that_is_away_leaves_the_withdrawal_to_a_worker(tmp_path, 
 
 async def test_purging_runs_deletes_their_requests(tmp_path):
     """Requests of other runs stay."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         run = await durable.run("Pay.", id="a")
         last = await durable.resume("a", approve(run))

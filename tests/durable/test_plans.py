@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.kit import Shop, running, wait_for_status
+from tests.durable.kit import DurableShop, running, wait_for_status
 from toolkit.agent import Budget
 from toolkit.approvals import ApprovalError
 from toolkit.decisions import Decision
@@ -19,7 +19,7 @@ PLAN = [ToolCall("exit_plan", {"plan": "Pay A, then B."}, "p")]
 PAY = [[ToolCall("pay", {"bill": "A"}, "a")], [ToolCall("pay", {"bill": "B"}, "b")], "done"]
 
 
-class PlanningShop(Shop):
+class PlanningShop(DurableShop):
     """A shop that plans first. With *crash_at*, its process is cut off before that reply."""
 
     def __init__(self, path, *, crash_at=0, **options):
@@ -98,7 +98,7 @@ async def test_only_a_planned_run_is_executed(tmp_path):
         await durable.agent.execute(await durable.run("Pay.", id="b"), mode="auto")
         with pytest.raises(ApprovalError, match="by `agent.execute`"):
             await durable.execute("b")
-    async with Shop(tmp_path, script=["done"]).open() as durable:
+    async with DurableShop(tmp_path, script=["done"]).open() as durable:
         await durable.run("Look.", id="c")
         with pytest.raises(DurableError, match="the run 'c' is done; only one that has planned") as raised:
             await durable.execute("c")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.durable.kit import Shop
+from tests.durable.kit import DurableShop
 from toolkit.durable import DurableError
 from toolkit.durable.run_input import unpack_prompt, unpack_session
 from toolkit.permissions import Permissions
@@ -22,7 +22,7 @@ def build_session(principal="ada", mode=None):
 
 async def test_the_mode_of_the_session_of_the_agent_holds(tmp_path):
     """A durable run may do no more than the session allows."""
-    shop = Shop(tmp_path, mode="auto", session=build_session(mode="plan"))
+    shop = DurableShop(tmp_path, mode="auto", session=build_session(mode="plan"))
     async with shop.open() as durable:
         run = await durable.run("pay", id="a")
         assert (run.session.mode, run.session.principal, shop.paid) == ("plan", "ada", [])
@@ -31,10 +31,10 @@ async def test_the_mode_of_the_session_of_the_agent_holds(tmp_path):
 
 async def test_the_mode_holds_where_another_process_continues_the_run(tmp_path):
     """The agent that continues a run gives it no other mode."""
-    shop = Shop(tmp_path, mode="auto", session=build_session(mode="plan"))
+    shop = DurableShop(tmp_path, mode="auto", session=build_session(mode="plan"))
     async with shop.open() as durable:
         await durable.start("pay", id="a")
-    shop = Shop(tmp_path, mode="auto", session=build_session())
+    shop = DurableShop(tmp_path, mode="auto", session=build_session())
     async with shop.open() as durable:
         run = await durable.run("pay", id="a")
         assert (run.session.mode, shop.paid) == ("plan", [])
@@ -43,10 +43,10 @@ async def test_the_mode_holds_where_another_process_continues_the_run(tmp_path):
 
 async def test_a_run_keeps_its_principal(tmp_path):
     """An agent with another principal cannot continue it, and does not see what came of it."""
-    shop = Shop(tmp_path, mode="auto", session=build_session("ada"))
+    shop = DurableShop(tmp_path, mode="auto", session=build_session("ada"))
     async with shop.open() as durable:
         await durable.start("pay", id="a")
-    shop = Shop(tmp_path, mode="auto", session=build_session("bob", mode="plan"))
+    shop = DurableShop(tmp_path, mode="auto", session=build_session("bob", mode="plan"))
     async with shop.open() as durable:
         for prompt in ("pay", "pay more"):
             with pytest.raises(DurableError) as caught:
@@ -57,16 +57,16 @@ async def test_a_run_keeps_its_principal(tmp_path):
 
 async def test_a_worker_gives_a_run_no_principal(tmp_path):
     """A run that was started without a principal has none, also if the session of the worker's agent has one."""
-    async with Shop(tmp_path).open() as durable:
+    async with DurableShop(tmp_path).open() as durable:
         await durable.start("pay", id="a")
-    async with Shop(tmp_path, session=build_session("bob")).open() as durable:
+    async with DurableShop(tmp_path, session=build_session("bob")).open() as durable:
         row = await durable.host.run("agent", "a", {"prompt": "pay", "session": {}})
         assert durable.read_run(row).session.principal is None
 
 
 async def test_a_run_without_an_agent_gets_the_mode_of_the_worker(tmp_path):
     """Such a run is started by `toolkit runs start`. The principal is still that of its row."""
-    shop = Shop(tmp_path, mode="auto", session=build_session("bob", mode="plan"))
+    shop = DurableShop(tmp_path, mode="auto", session=build_session("bob", mode="plan"))
     async with shop.open() as durable:
         row = await durable.host.run("agent", "a", {"prompt": "pay"})
         session = durable.read_run(row).session
@@ -78,7 +78,7 @@ async def test_a_run_without_an_agent_gets_the_mode_of_the_worker(tmp_path):
 async def test_grants_hold_only_for_their_principal(tmp_path, principal, is_granted):
     """A grant of the agent's session does not pass to another principal."""
     session = build_session()
-    shop = Shop(tmp_path, session=session)
+    shop = DurableShop(tmp_path, session=session)
     async with shop.open() as durable:
         waiting = await durable.run("pay", id="a")
         grant = waiting.requests[0].grants[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clocks import wait_until
-from tests.durable.kit import LocalEngine, Shop, Toys, running, wait_for_status
+from tests.durable.kit import DurableShop, LocalEngine, Toys, running, wait_for_status
 from toolkit import Agent, Catalog
 from toolkit.approvals.identity import digest_tools
 from toolkit.decisions import Decision
@@ -77,7 +77,7 @@ async def test_a_call_here_and_now_goes_on_with_a_run_of_another_version(tmp_pat
 
 async def test_an_agent_with_another_tool_has_another_version(tmp_path):
     """Its runs store the version that they began with."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open() as durable:
         await durable.run("pay", id="a")
         first = (await durable.get("a")).version

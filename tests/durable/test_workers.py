@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.clocks import Clock, wait_until
-from tests.durable.kit import FaultyJournal, LocalEngine, Shop, Toys, running, wait_for_status
+from tests.durable.kit import DurableShop, FaultyJournal, LocalEngine, Toys, running, wait_for_status
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.run_journal import open_journal
@@ -161,7 +161,7 @@ async def test_an_operation_that_was_written_without_the_engine_is_executed_late
 @pytest.mark.anyio
 async def test_the_requests_of_a_run_that_was_cancelled_are_withdrawn_by_a_worker_if_its_process_died(tmp_path):
     """A process may die between the note that the run is cancelled and the store of approvals."""
-    shop = Shop(tmp_path)
+    shop = DurableShop(tmp_path)
     async with shop.open(takeover_seconds=0.1) as durable:
         (request,) = (await durable.run("pay", id="a")).requests
         durable.host._journal.cancel("a", "", now=time.time())

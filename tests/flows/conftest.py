@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.flows.inner_kit import Shop
+from tests.flows.inner_kit import BillShop
 
 
 @pytest.fixture
 def shop():
-    return Shop()
+    return BillShop()
 
 
 @pytest.fixture

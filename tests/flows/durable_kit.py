@@ -14,7 +14,7 @@ from toolkit.durable import DurableHost
 from toolkit.flows import Flow, Problems
 
 
-class Shop:
+class ReleaseFlow:
     """The flow of one process. What it does is written to a list that outlives the process."""
 
     def __init__(self, log, *, crash_in=None, check=None):

@@ -10,7 +10,7 @@ from toolkit.flows import Flow
 from toolkit.providers import AssistantMessage, ScriptedProvider, UserMessage
 
 
-class Shop:
+class BillShop:
     """A till, and agents whose model pays a bill and answers. Its replies depend on the conversation alone."""
 
     def __init__(self):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.durable.killing import Place, ignore_other_answers, kill_processes
+from tests.flows.killing import Order
 from toolkit import Agent, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow, Waiting
@@ -28,22 +29,17 @@ PARTS = ("1", "2", "3", "10", "11", "20", "30")
 
 
 @dataclass
-class Order:
-    text: str
-
-
-@dataclass
-class Page:
+class Sheet:
     number: int
 
 
 @dataclass
-class Printed:
+class PrintedSheet:
     number: int
 
 
 @dataclass
-class Sold:
+class SoldTexts:
     texts: list[str]
 
 
@@ -99,29 +95,29 @@ class AgentsPlace(Place):
         dispatcher = Dispatcher(catalog, permissions=Permissions(mode="auto"))
         return Agent(ScriptedProvider([reply_to] * 100), dispatcher)
 
-    def build_flow(self) -> Flow[Sold]:
+    def build_flow(self) -> Flow[SoldTexts]:
         """Make the flow anew, as every process does."""
-        flow, cover, agent = Flow[Sold]("books"), Flow[Bound]("cover"), self.build_agent()
+        flow, cover, agent = Flow[SoldTexts]("books"), Flow[Bound]("cover"), self.build_agent()
 
         @cover.step(idempotent=True)
         async def paint(cover: Cover) -> Bound:
             return Bound((await agent.run("30")).unwrap())
 
         @flow.step(idempotent=True)
-        async def write(order: Order) -> list[Page]:
+        async def write(order: Order) -> list[Sheet]:
             await agent.run("1")
             await asyncio.gather(agent.run("2"), agent.run("3"))
-            return [Page(10), Page(11)]
+            return [Sheet(10), Sheet(11)]
 
         @flow.step(idempotent=True, concurrency_safe=True)
-        async def print_page(page: Page) -> Printed:
+        async def print_page(page: Sheet) -> PrintedSheet:
             (await agent.run(str(page.number))).unwrap()
-            return Printed(page.number)
+            return PrintedSheet(page.number)
 
         @flow.step(idempotent=True)
-        async def bind(pages: list[Printed]) -> Sold:
+        async def bind(pages: list[PrintedSheet]) -> SoldTexts:
             bound = await cover.run(Cover("blue"))
-            return Sold([str(bound), (await agent.run("delegate")).unwrap()])
+            return SoldTexts([str(bound), (await agent.run("delegate")).unwrap()])
 
         return flow
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.flows.durable_kit import Shop, open_host
+from tests.flows.durable_kit import ReleaseFlow, open_host
 from tests.flows.kit import Built, Part, Released, Task
 from toolkit import (
     ApprovalError,
@@ -32,7 +32,7 @@ async def test_a_cancelled_run_has_no_open_request_and_a_retry_asks_again(databa
     """Finished steps are not repeated."""
     log = []
     async with open_host(database) as host:
-        flow = Shop(log).flow
+        flow = ReleaseFlow(log).flow
         before = await flow.run(Task(), host, id="r")
         await flow.run(Task(), host, id="other")
         await host.cancel("r")
@@ -61,7 +61,7 @@ async def test_requests_of_a_cancelled_flow_with_resources_per_run_are_withdrawn
 async def test_a_purge_deletes_the_requests_of_a_flow(database):
     """Requests that no person has answered are included."""
     async with open_host(database) as host:
-        flow = Shop([]).flow
+        flow = ReleaseFlow([]).flow
         waiting = await flow.run(Task(), host, id="r")
         await host.cancel("r")
         assert open_store(database).get(waiting.requests[0].id) is not None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clocks import wait_until
 from tests.durable.kit import LocalEngine, wait_for_status
-from tests.flows.durable_kit import Shop, open_host
+from tests.flows.durable_kit import ReleaseFlow, open_host
 from tests.flows.kit import Built, Part, Plan, Released, Task, run_with
 from toolkit import (
     Agent,
@@ -37,11 +37,11 @@ async def test_a_durable_flow_runs_waits_and_goes_on_in_another_process(database
     """No finished step is repeated."""
     log = []
     async with open_host(database) as host:
-        waiting = await Shop(log).flow.run(Task(), host, id="release/7")
+        waiting = await ReleaseFlow(log).flow.run(Task(), host, id="release/7")
         assert isinstance(waiting, Waiting)
         assert (waiting.id, [request.tool for request in waiting.requests]) == ("release/7", ["publish"])
     async with open_host(database) as host:
-        flow = Shop(log).flow
+        flow = ReleaseFlow(log).flow
         assert await flow.run(Task(), host, id="release/7") == waiting
         decisions = {waiting.requests[0].id: Decision.approve(by="ada")}
         assert await flow.resume("release/7", decisions, host) == Released("1")
@@ -56,13 +56,13 @@ async def test_a_step_that_was_cut_is_undone_and_run_again(database):
     """The process ends in the middle of the step, and another one goes on."""
     log = []
     async with open_host(database) as host:
-        task = asyncio.create_task(Shop(log, crash_in="edit").flow.run(Task(), host, id="r"))
+        task = asyncio.create_task(ReleaseFlow(log, crash_in="edit").flow.run(Task(), host, id="r"))
         await wait_until(lambda: "edit []" in log)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
     async with open_host(database) as host:
-        waiting = await Shop(log).flow.run(Task(), host, id="r")
+        waiting = await ReleaseFlow(log).flow.run(Task(), host, id="r")
         assert isinstance(waiting, Waiting)
     assert log == ["plan", "edit []", "restore", "edit []"]
 
@@ -71,7 +71,7 @@ async def test_a_destructive_step_that_was_cut_may_have_happened(database):
     """It was approved and began, so it is not run again."""
     log = []
     async with open_host(database) as host:
-        flow = Shop(log, crash_in="publish").flow
+        flow = ReleaseFlow(log, crash_in="publish").flow
         waiting = await flow.run(Task(), host, id="r")
         decisions = {waiting.requests[0].id: Decision.approve()}
         task = asyncio.create_task(flow.resume("r", decisions, host))
@@ -80,7 +80,7 @@ async def test_a_destructive_step_that_was_cut_may_have_happened(database):
         with pytest.raises(asyncio.CancelledError):
             await task
     async with open_host(database) as host:
-        outcome = await Shop(log).flow.run(Task(), host, id="r")
+        outcome = await ReleaseFlow(log).flow.run(Task(), host, id="r")
         assert isinstance(outcome, Failed)
         assert outcome.step == "publish"
         assert "may or may not have happened" in outcome.problems[0]
@@ -92,10 +92,10 @@ async def test_a_denial_goes_back_in_another_process(database):
     """The reason of the person reaches the step before."""
     log = []
     async with open_host(database) as host:
-        waiting = await Shop(log).flow.run(Task(), host, id="r")
+        waiting = await ReleaseFlow(log).flow.run(Task(), host, id="r")
     async with open_host(database) as host:
         decisions = {waiting.requests[0].id: Decision.deny("no changelog")}
-        again = await Shop(log).flow.resume("r", decisions, host)
+        again = await ReleaseFlow(log).flow.resume("r", decisions, host)
         assert isinstance(again, Waiting)
         assert again.requests[0].id != waiting.requests[0].id
     assert log == ["plan", "edit []", "restore", "edit ['no changelog']"]
@@ -104,7 +104,7 @@ async def test_a_denial_goes_back_in_another_process(database):
 async def test_an_answer_that_cannot_be_accepted_can_be_corrected(database):
     """The run still waits."""
     async with open_host(database) as host:
-        flow = Shop([]).flow
+        flow = ReleaseFlow([]).flow
         waiting = await flow.run(Task(), host, id="r")
         (request,) = waiting.requests
         with pytest.raises(ApprovalError):
@@ -142,7 +142,7 @@ async def test_a_request_that_expires_is_a_denial(database):
 async def test_an_id_is_one_run(database):
     """Another start, another flow and an unknown id are refused."""
     async with open_host(database) as host:
-        flow = Shop([]).flow
+        flow = ReleaseFlow([]).flow
         await flow.run(Task("a"), host, id="r")
         with pytest.raises(DurableError) as caught:
             await flow.run(Task("b"), host, id="r")
@@ -159,12 +159,12 @@ async def test_an_id_is_one_run(database):
         with pytest.raises(DurableError, match="is of kind 'flow:other'"):
             await flow.replay("b", host)
         with pytest.raises(ValueError, match="flow:release"):
-            Shop([]).flow.register(host)
+            ReleaseFlow([]).flow.register(host)
 
 
 async def test_a_cancelled_run_has_failed_with_the_given_reason(database):
     async with open_host(database) as host:
-        flow = Shop([]).flow
+        flow = ReleaseFlow([]).flow
         await flow.run(Task(), host, id="r")
         await host.cancel("r", "not needed")
         outcome = await flow.run(Task(), host, id="r")
@@ -176,7 +176,7 @@ async def test_replay_describes_a_failed_flow_in_sentences(database):
     """There is a sentence for every step, check and undo."""
     log = []
     async with open_host(database) as host:
-        flow = Shop(log, check=lambda before, after: "a test fails").flow
+        flow = ReleaseFlow(log, check=lambda before, after: "a test fails").flow
         assert await flow.run(Task(), host, id="r") == Failed("edit", ("a test fails",))
         story = await flow.replay("r", host)
     texts = [str(event) for event in story]
@@ -242,7 +242,7 @@ async def test_a_durable_flow_uses_the_approval_store_of_its_dispatcher(database
 
 async def test_an_outcome_of_another_version_is_refused(database):
     """A later program may write other outcomes."""
-    flow = Shop([]).flow
+    flow = ReleaseFlow([]).flow
     async with open_host(database) as host:
         await flow.run(Task(), host, id="r")
         row = await host.get("r")
@@ -257,7 +257,7 @@ async def test_an_agent_that_is_durable_has_a_host_for_flows(database):
     """`DurableAgent` and `DurableHost` are the same to a flow."""
     durable = DurableAgent(Agent(ScriptedProvider([]), Catalog()), DurableHost(database, engine=LocalEngine))
     async with durable:
-        assert isinstance(await Shop([]).flow.run(Task(), durable, id="r"), Waiting)
+        assert isinstance(await ReleaseFlow([]).flow.run(Task(), durable, id="r"), Waiting)
 
 
 @pytest.mark.long
@@ -265,17 +265,17 @@ async def test_a_flow_in_postgresql(postgres_url):
     """The runs and the approvals are in the same database."""
     log = []
     async with DurableHost(postgres_url, engine=LocalEngine) as host:
-        waiting = await Shop(log).flow.run(Task(), host, id="r")
+        waiting = await ReleaseFlow(log).flow.run(Task(), host, id="r")
     async with DurableHost(postgres_url, engine=LocalEngine) as host:
         decisions = {waiting.requests[0].id: Decision.approve()}
-        assert await Shop(log).flow.resume("r", decisions, host) == Released("1")
+        assert await ReleaseFlow(log).flow.resume("r", decisions, host) == Released("1")
     assert log == ["plan", "edit []", "publish"]
 
 
 async def test_a_run_of_a_flow_that_begins_elsewhere_now_is_an_error(database):
     """A run of an earlier version of the program is not mistaken for one that has ended."""
     async with open_host(database) as host:
-        await Shop([]).flow.start(Task(), host, id="r")
+        await ReleaseFlow([]).flow.start(Task(), host, id="r")
     later = Flow("release")
 
     @later.step
@@ -290,7 +290,7 @@ async def test_a_run_of_a_flow_that_begins_elsewhere_now_is_an_error(database):
 
 async def test_mistakes_in_the_arguments_are_named(database):
     """A durable run has an id and a session of its own."""
-    flow = Shop([]).flow
+    flow = ReleaseFlow([]).flow
     async with open_host(database) as host:
         with pytest.raises(TypeError, match="needs an `id`"):
             await flow.run(Task(), host)
@@ -305,7 +305,7 @@ async def test_mistakes_in_the_arguments_are_named(database):
 
 
 async def test_replay_describes_a_run_in_memory_from_its_waiting_outcome():
-    flow = Shop([]).flow
+    flow = ReleaseFlow([]).flow
     waiting = await flow.run(Task())
     story = [str(event) for event in await flow.replay(waiting)]
     assert story[:3] == ["plan returned Plan", "edit returned Edited", "the check of edit passed"]
@@ -343,7 +343,7 @@ async def test_a_worker_goes_on_with_a_flow(database, engine):
     """`start` leaves the run to any worker that has registered the flow."""
     log = []
     async with DurableHost(database, engine=engine) as host:
-        flow = Shop(log).flow
+        flow = ReleaseFlow(log).flow
         await flow.start(Task(), host, id="r")
         assert log == []
         worker = asyncio.create_task(host.work(concurrency=1))

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
-from tests.formats.tools import Node, build_definitions, everything
+from tests.formats.tools import TreeNode, build_definitions, everything
 from toolkit import Catalog, Tool, tool
 from toolkit.formats import mcp
 
@@ -49,7 +49,7 @@ def test_keywords_that_the_client_of_ollama_drops_move_into_the_description(sche
 def test_shared_definitions_are_kept_for_ollama():
     """Its client passes on only a few keywords."""
     [definition] = build_definitions("ollama", Catalog(everything()["plant"]))
-    assert "Node" in definition["function"]["parameters"]["$defs"]
+    assert "TreeNode" in definition["function"]["parameters"]["$defs"]
     assert definition["function"]["parameters"]["properties"]["node"]["type"] == "object"
 
 
@@ -95,11 +95,11 @@ def table() -> dict[str, int]:
     """Act."""
 
 
-def tree() -> Node:
+def tree() -> TreeNode:
     """Act."""
 
 
-def trees() -> list[Node]:
+def trees() -> list[TreeNode]:
     """Act."""
 
 
@@ -119,8 +119,8 @@ def test_an_output_schema_describes_an_object():
     assert list_for_mcp(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
     assert list_for_mcp(tree)["outputSchema"]["type"] == "object"
     assert "$defs" in list_for_mcp(tree)["outputSchema"]
-    assert list_for_mcp(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
-    assert "Node" in list_for_mcp(trees)["outputSchema"]["$defs"]
+    assert list_for_mcp(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/TreeNode"}
+    assert "TreeNode" in list_for_mcp(trees)["outputSchema"]["$defs"]
     assert list_for_mcp(either)["outputSchema"] == {"type": "object"}
 
 

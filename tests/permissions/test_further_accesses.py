@@ -9,9 +9,9 @@ import pytest
 from tests.permissions.judgement_kit import (
     Hostile,
     Query,
+    RecordedCatalog,
     Saying,
     Tables,
-    World,
     asking,
     later,
     raising,
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.anyio
 
 def touching(is_async, **facts):
     """Return a tool that asks for each of the accesses it is given, and tells what came of it."""
-    world = World(Catalog(), [])
+    world = RecordedCatalog(Catalog(), [])
 
     def check(accesses, context):
         for access in accesses:
@@ -115,7 +115,7 @@ async def test_checking_a_value_that_is_not_an_access_fails(access):
 @pytest.mark.parametrize("rule", ["allow save(path=src/**)", "allow save(src/**)"])
 async def test_a_rule_that_allows_a_call_does_not_allow_its_further_accesses(hint, rule):
     """Each access is checked against it."""
-    world = World(Catalog(), [])
+    world = RecordedCatalog(Catalog(), [])
 
     async def save(path, context):
         context.permissions.check(Writes("src/copy.txt"))
@@ -133,7 +133,7 @@ async def test_a_rule_that_allows_a_call_does_not_allow_its_further_accesses(hin
 @pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
 async def test_a_rule_about_a_marked_parameter_covers_further_accesses_of_its_kind(table, kind):
     """This holds also for a custom kind. A parameter of another kind has no influence."""
-    world = World(Catalog(), [])
+    world = RecordedCatalog(Catalog(), [])
 
     @world.catalog.tool
     async def copy(table: Annotated[str, Query], file: Annotated[str, Reads], further: str, context: Context) -> str:
@@ -182,7 +182,7 @@ async def test_a_path_that_cannot_be_resolved_is_refused_by_the_checks(tmp_path)
 
 async def test_a_refused_access_names_the_check_or_the_rule():
     """A check raises `Safety` and a rule raises `ToolError`, and the tool may choose another way."""
-    world, errors = World(Catalog(), []), []
+    world, errors = RecordedCatalog(Catalog(), []), []
 
     @world.catalog.tool(read_only=True)
     async def look(context: Context) -> str:

@@ -10,7 +10,7 @@ from tests.permissions.policy_kit import (
     ARGUMENTS,
     KINDS,
     RULES,
-    World,
+    JudgedTool,
     catalog_of,
 )
 from toolkit.access import Command, Writes
@@ -180,7 +180,7 @@ def test_the_table_is_complete():
 @every_case
 async def test_a_call_ends_in_every_mode_as_the_table_says(kind, rules, granted, expected):
     """A call runs, waits for a person, or is denied, and a denied call never reaches the tool."""
-    world = World(kind, rules, granted)
+    world = JudgedTool(kind, rules, granted)
     assert [await world.called(mode) for mode in MODES] == expected
 
 
@@ -188,7 +188,7 @@ async def test_a_call_ends_in_every_mode_as_the_table_says(kind, rules, granted,
 @every_case
 async def test_explain_agrees_with_the_call_in_every_mode(kind, rules, granted, expected):
     """The tool does not run."""
-    world = World(kind, rules, granted)
+    world = JudgedTool(kind, rules, granted)
     assert [await world.explained(mode) for mode in MODES] == expected
     assert world.ran == []
 
@@ -197,7 +197,7 @@ async def test_explain_agrees_with_the_call_in_every_mode(kind, rules, granted, 
 @every_case
 async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, expected):
     """Given what checks and authors found."""
-    world = World(kind, rules, granted)
+    world = JudgedTool(kind, rules, granted)
     assert [await world.judged(mode) for mode in MODES] == expected
 
 
@@ -243,7 +243,7 @@ async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, e
 )
 async def test_a_verdict_names_the_rule_and_the_reason(kind, rules, mode, by, reason):
     """A person would search for it by that name."""
-    world = World(kind, rules)
+    world = JudgedTool(kind, rules)
     world.permissions.set_mode(mode)
     verdict = await world.dispatcher.explain(kind, ARGUMENTS)
     assert (verdict.by, verdict.reason) == (by, reason)
@@ -251,7 +251,7 @@ async def test_a_verdict_names_the_rule_and_the_reason(kind, rules, mode, by, re
 
 async def test_the_request_has_every_reason_to_ask():
     """A person who agrees has to know all that they agree to."""
-    world = World("sends", "ask")
+    world = JudgedTool("sends", "ask")
     verdict = await world.dispatcher.explain("sends", ARGUMENTS)
     asks = [finding.by for finding in verdict.findings if finding.word == "ask"]
     assert asks == ["rule `ask sends`", "fact `open_world`", "mode `default`"]
@@ -260,7 +260,7 @@ async def test_the_request_has_every_reason_to_ask():
 
 async def test_the_verdict_names_the_grant_that_allowed_the_call():
     """The finding that asked is listed, too."""
-    world = World("writes", "ask", granted=True)
+    world = JudgedTool("writes", "ask", granted=True)
     verdict = await world.dispatcher.explain("writes", ARGUMENTS, session=world.session)
     assert (verdict.word, verdict.by) == ("allow", "grant `tool`")
     assert "rule `ask writes`" in [finding.by for finding in verdict.findings]
@@ -268,7 +268,7 @@ async def test_the_verdict_names_the_grant_that_allowed_the_call():
 
 async def test_a_verdict_says_where_its_rule_was_written():
     """A person can then find the rule."""
-    world = World("writes", "none")
+    world = JudgedTool("writes", "none")
     permissions = Permissions(rules=[Rule("deny", "writes", "rules.toml, rule 3")])
     verdict = await Dispatcher(world.catalog, permissions=permissions).explain("writes", ARGUMENTS)
     assert verdict.by == "rule `deny writes` (rules.toml, rule 3)"
@@ -276,7 +276,7 @@ async def test_a_verdict_says_where_its_rule_was_written():
 
 async def test_explaining_an_unknown_tool_is_an_error():
     with pytest.raises(UnknownTool):
-        await World("reads", "none").dispatcher.explain("nothing")
+        await JudgedTool("reads", "none").dispatcher.explain("nothing")
 
 
 # Arguments: rules see what runs.

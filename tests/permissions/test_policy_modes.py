@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.permissions.policy_kit import ARGUMENTS, World
+from tests.permissions.policy_kit import ARGUMENTS, JudgedTool
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_mode_can_be_changed_during_a_session():
     """The next call is judged by it."""
-    world = World("writes", "none")
+    world = JudgedTool("writes", "none")
     assert [await world.called(mode) for mode in ("auto", "plan", "default", "auto")] == ["R", "D", "A", "R"]
     assert world.permissions.mode == "auto"
 
 
 async def test_a_session_may_have_another_mode_than_the_common_one():
     """Other sessions keep the common mode, and the session can return to it."""
-    world, other = World("writes", "none"), Session()
+    world, other = JudgedTool("writes", "none"), Session()
     permissions = world.permissions
     permissions.set_mode("auto", session=world.session)
 
@@ -60,7 +60,7 @@ def test_all_sessions_together_have_a_mode():
 
 
 async def test_a_session_with_an_unknown_mode_runs_no_calls():
-    world = World("reads", "none")
+    world = JudgedTool("reads", "none")
     world.session._mode = "yolo"
     result = await world.dispatcher.call("reads", ARGUMENTS, session=world.session)
     assert (result.kind, world.ran) == ("denied", [])
@@ -109,7 +109,7 @@ async def test_a_tool_cannot_change_the_mode():
 @pytest.mark.parametrize("last", [Proceed(), Ask("really?")], ids=["proceed", "ask"])
 async def test_a_hook_cannot_change_the_mode(last):
     """The hook sees a copy of the call, so a session that it puts there has no effect."""
-    world, free = World("destroys", "none"), Session(principal="root")
+    world, free = JudgedTool("destroys", "none"), Session(principal="root")
     world.permissions.set_mode("bypass", session=free)
 
     class Sly:
@@ -134,7 +134,7 @@ async def test_a_hook_cannot_change_the_mode(last):
 @pytest.mark.parametrize("rules", ["none", "allow"])
 async def test_a_hook_cannot_change_the_mode_in_passing(rules):
     """If a hook asks about a call that would run, the session of the call counts, and not that of the hook."""
-    world, free = World("reads", rules), Session()
+    world, free = JudgedTool("reads", rules), Session()
     world.permissions.set_mode("bypass", session=free)
 
     class Sly:
@@ -153,7 +153,7 @@ async def test_a_hook_cannot_change_the_mode_in_passing(rules):
 
 async def test_a_model_cannot_change_the_mode():
     """Anything that the model sends is data."""
-    world = World("writes", "none")
+    world = JudgedTool("writes", "none")
     arguments = {"path": "x", "mode": "bypass", "session": {"_mode": "bypass"}, "_mode": "bypass"}
     result = await world.dispatcher.call("writes", arguments, session=world.session)
     assert result.kind in ("bad_args", "waiting")

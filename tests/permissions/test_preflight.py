@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.permissions.judgement_kit import Query, Saying, Tables, World, asking, fails, fails_async
+from tests.permissions.judgement_kit import Query, RecordedCatalog, Saying, Tables, asking, fails, fails_async
 from toolkit.access import Command, Reads, Url, Writes
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
@@ -72,7 +72,7 @@ async def test_no_mode_and_no_judge_lifts_a_safety_refusal(permissions):
 )
 async def test_rules_can_name_a_custom_kind_of_access(table, kind):
     """An access of `preflight` counts as an argument of that name."""
-    world = World(Catalog(), [])
+    world = RecordedCatalog(Catalog(), [])
 
     @world.catalog.tool(preflight=lambda arguments: [Query(arguments["sql"].rpartition(" ")[2])])
     async def run(sql: str) -> str:

@@ -38,7 +38,7 @@ class Case:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Parameter:
+class _DrawnParameter:
     name: str
     kind: str
     type: Typed
@@ -51,10 +51,10 @@ _FURTHER = st.sampled_from([*NAMES, "more", "not an identifier"])
 
 
 @st.composite
-def _parameters(draw: Any) -> list[_Parameter]:
+def _parameters(draw: Any) -> list[_DrawnParameter]:
     names = draw(_NAMES)
     kinds = sorted(draw(st.lists(st.sampled_from(_KINDS), min_size=len(names), max_size=len(names))), key=_KINDS.index)
-    parameters = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
+    parameters = [_DrawnParameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
     # At most one `*args` and one `**kwargs`.
     return [
         parameter
@@ -64,7 +64,7 @@ def _parameters(draw: Any) -> list[_Parameter]:
     ]
 
 
-def _source(parameters: list[_Parameter], defaults: dict[str, Any]) -> str:
+def _source(parameters: list[_DrawnParameter], defaults: dict[str, Any]) -> str:
     words: list[str] = []
     last = max((index for index, parameter in enumerate(parameters) if parameter.kind == "positional-only"), default=-1)
     starred = any(parameter.kind == "variadic" for parameter in parameters)
@@ -88,7 +88,7 @@ def cases() -> st.SearchStrategy[Case]:
 
 
 @st.composite
-def _cases(draw: Any, signatures: st.SearchStrategy[list[_Parameter]]) -> Case:
+def _cases(draw: Any, signatures: st.SearchStrategy[list[_DrawnParameter]]) -> Case:
     parameters = draw(signatures)
     defaults: dict[str, Any] = {}
     for parameter in parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.settings.kit import Place
+from tests.settings.kit import SettingsPlace
 from toolkit.settings.trust import Trust
 
 
@@ -12,7 +12,7 @@ from toolkit.settings.trust import Trust
 def place(tmp_path, monkeypatch):
     """Folders of a user and of a project; the real ones are not touched."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nowhere"))
-    place = Place(tmp_path)
+    place = SettingsPlace(tmp_path)
     place.user.mkdir(mode=0o700)
     place.project.mkdir()
     return place

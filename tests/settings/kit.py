@@ -9,11 +9,11 @@ from typing import Any
 
 from toolkit.settings import MergedSettings, Trust, load_settings
 
-__all__ = ["Place", "as_toml"]
+__all__ = ["SettingsPlace", "as_toml"]
 
 
 @dataclass(frozen=True)
-class Place:
+class SettingsPlace:
     """The folders of a user and of a project."""
 
     root: Path

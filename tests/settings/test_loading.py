@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import limit_examples
-from tests.settings.kit import Place, as_toml
+from tests.settings.kit import SettingsPlace, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
 from toolkit.builders import dispatcher_options
 from toolkit.hooks import ShellHook
@@ -397,7 +397,7 @@ LAYERS = {
 
 def load_both(folder, user, project, overrides):
     """Return the settings with the files of a project and without them."""
-    place = Place(Path(folder).resolve())
+    place = SettingsPlace(Path(folder).resolve())
     place.user.mkdir(mode=0o700)
     place.settings(as_toml(user), of="user")
     without = place.load(overrides=overrides)
@@ -431,7 +431,7 @@ def test_no_untrusted_project_makes_a_verdict_looser(user, project, overrides):
 def test_any_text_is_settings_or_a_settings_error(text, key):
     """No content of a project's file raises another error."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder).resolve())
+        place = SettingsPlace(Path(folder).resolve())
         place.user.mkdir(mode=0o700)
         for content in (text, f"{key} = {text}", as_toml({key: text})):
             place.settings(content)

@@ -17,13 +17,13 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
-class Point(NamedTuple):
+class PointTuple(NamedTuple):
     x: int
     y: float
 
 
 @dataclasses.dataclass
-class Order:
+class OrderLine:
     sku: str
     price: float = 1.5
     inner: Any = None
@@ -63,7 +63,9 @@ _LEAVES = (
     | st.decimals()
     | st.datetimes()
     | st.uuids()
-    | st.sampled_from([Colour.RED, Level.LOW, Point(1, 2.0), Nothing(), BadStr(), Order("a"), object, ValueError("x")])
+    | st.sampled_from(
+        [Colour.RED, Level.LOW, PointTuple(1, 2.0), Nothing(), BadStr(), OrderLine("a"), object, ValueError("x")]
+    )
 )
 
 
@@ -73,7 +75,7 @@ _ANYTHING = st.recursive(
         st.lists(deeper, max_size=3)
         | st.tuples(deeper, deeper)
         | st.dictionaries(_LEAVES.filter(is_hashable), deeper, max_size=3)
-        | st.builds(Order, deeper, deeper, deeper)
+        | st.builds(OrderLine, deeper, deeper, deeper)
         | st.builds(Attrs, deeper, deeper)
     ),
     max_leaves=10,

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 
 from tests.properties.values import json_values
-from tests.values.odd_values import _ANYTHING, Attrs, BadStr, Colour, Level, Nothing, Order, Point
+from tests.values.odd_values import _ANYTHING, Attrs, BadStr, Colour, Level, Nothing, OrderLine, PointTuple
 from toolkit import register_codec
 from toolkit.values.rendering import (
     as_json,
@@ -118,9 +118,9 @@ def convert_value(value):
         (Text("true"), "true"),
         (Number(5), 5),
         (Real(1.5), 1.5),
-        (Point(1, NAN), {"x": 1, "y": "nan"}),
-        (Order("a"), {"sku": "a", "price": 1.5, "inner": None}),
-        (Order(5, NAN, Nothing()), {"sku": 5, "price": "nan", "inner": "just words"}),
+        (PointTuple(1, NAN), {"x": 1, "y": "nan"}),
+        (OrderLine("a"), {"sku": "a", "price": 1.5, "inner": None}),
+        (OrderLine(5, NAN, Nothing()), {"sku": 5, "price": "nan", "inner": "just words"}),
         (Attrs(1.0), {"x": 1.0, "more": None}),
         (Attrs(NAN, Nothing()), {"x": "nan", "more": "just words"}),
         (Struct(NAN), {"x": "nan", "more": None}),
@@ -137,7 +137,7 @@ def convert_value(value):
         (Nothing(), "just words"),
         (ValueError("no"), "ValueError: no"),
         (ValueError(), "ValueError"),
-        (Order, f"<class '{Order.__module__}.Order'>"),
+        (OrderLine, f"<class '{OrderLine.__module__}.OrderLine'>"),
         (Half("x"), {"id": "x"}),
     ],
     ids=lambda value: type(value).__name__,
@@ -211,7 +211,7 @@ def test_a_cycle_ends():
     mapping["self"] = {"deeper": mapping}
     assert convert_value(mapping) == {"self": {"deeper": "<the same object again>"}}
 
-    order = Order("a")
+    order = OrderLine("a")
     order.inner = [order]
     assert convert_value(order)["inner"] == ["<the same object again>"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.formats.tools import Node
+from tests.formats.tools import TreeNode
 from toolkit import Tool
 from toolkit.formats.schemas.forced_nulls import remove_forced_nulls
 
@@ -48,7 +48,7 @@ def act(
     table: dict[str, Inner] = {},  # noqa: B006 -- as above
     pair: tuple[int, Inner] | None = None,
     shape: Circle | Line | None = None,
-    tree: Node | None = None,
+    tree: TreeNode | None = None,
 ) -> None:
     """Act."""
 

@@ -289,14 +289,14 @@ def test_gemini_wants_no_schema_for_no_parameters():
 def test_definitions_that_contain_themselves_are_kept_for_openai():
     """Recursion is legal there; a reference with a description is wrapped, because it has to stand alone."""
     schema = rewrite_schema(everything()["plant"].schema, OPENAI).schema
-    assert schema["properties"]["node"] == {"anyOf": [{"$ref": "#/$defs/Node"}], "description": "The root of it."}
-    assert schema["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert schema["properties"]["node"] == {"anyOf": [{"$ref": "#/$defs/TreeNode"}], "description": "The root of it."}
+    assert schema["$defs"]["TreeNode"]["properties"]["children"]["items"] == {"$ref": "#/$defs/TreeNode"}
     assert is_strict_for_openai(schema)
 
 
 def test_definitions_that_contain_themselves_are_an_obstacle_for_anthropic():
     """Recursion is illegal there; a reference to anything else stays, or is put in its place."""
-    assert rewrite_schema(everything()["plant"].schema, ANTHROPIC).obstacles == ["$defs.Node contains itself"]
+    assert rewrite_schema(everything()["plant"].schema, ANTHROPIC).obstacles == ["$defs.TreeNode contains itself"]
     sent = rewrite(
         {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x", "description": "Mine."}},
         ANTHROPIC,

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import yaml
 
-from ..node_packages import MissingNode, Node, find_package, find_program, install_packages
+from ..node_packages import MissingNode, NodeInstallation, find_package, find_program, install_packages
 
 HERE = Path(__file__).parent
 REVISIONS = ("2025-11-25", "2026-07-28")
@@ -121,7 +121,7 @@ def read_expected_failures(leg: Leg) -> dict[str, str]:
     return entries
 
 
-def run_leg(node: Node, leg: Leg) -> Report:
+def run_leg(node: NodeInstallation, leg: Leg) -> Report:
     """Run the suite once."""
     start = time.monotonic()
     suite = [node.program, str(find_program(SUITE, "conformance"))]

@@ -52,7 +52,7 @@ class MemoryTokens:
         self._registration = client_info
 
 
-class Browser:
+class LoginBrowser:
     """Plays the user who logs in: it opens the address and reads the redirect."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Browser:
 
 def build_auth(url: str, context: Mapping[str, Any]) -> OAuthClientProvider:
     """Return what logs in if the server asks for it."""
-    browser = Browser()
+    browser = LoginBrowser()
     registration = None
     if "client_id" in context:
         registration = OAuthClientInformationFull(

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.clocks import wait_until
-from tests.settings.kit import Place
+from tests.settings.kit import SettingsPlace
 from toolkit import Catalog, Permissions, ToolCall
 from toolkit.builders import build_agent, build_dispatcher
 from toolkit.mcp import Pins, Servers
@@ -26,7 +26,7 @@ EVIL = f'[mcp_servers.evil]\ncommand = "{sys.executable}"\nargs = ["-I", "-S", "
 def place(tmp_path, monkeypatch):
     """Folders of a user and of a project; the real ones are not touched."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nowhere"))
-    place = Place(tmp_path)
+    place = SettingsPlace(tmp_path)
     place.user.mkdir(mode=0o700)
     place.project.mkdir()
     return place

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["DAY", "Frozen", "Point", "T", "Tree", "Typed", "Untyped"]
+__all__ = ["DAY", "Frozen", "Point", "T", "Tree", "TypedPair", "Untyped"]
 
 T = TypeVar("T")
 DAY = date(2024, 5, 1)
@@ -22,7 +22,7 @@ class Frozen:
     x: int
 
 
-class Typed(NamedTuple):
+class TypedPair(NamedTuple):
     x: int
     day: date = DAY
 

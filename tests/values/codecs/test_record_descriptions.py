@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import attrs
 import pytest
 
-from tests.values.codecs.record_kit import DAY, Frozen, Point, Typed, Untyped
+from tests.values.codecs.record_kit import DAY, Frozen, Point, TypedPair, Untyped
 from toolkit import DefinitionError
 from toolkit.spec import Tool
 
@@ -104,7 +104,7 @@ class DescribedTuple(NamedTuple):
         ),
         (DescribedTuple, {"": "What it is for.", "a": "From the docstring.", "b": "From beneath the field."}),
         (Point, {"": None, "x": None}),
-        (Typed, {"": None, "x": None}),
+        (TypedPair, {"": None, "x": None}),
         (Untyped, {"": None, "a": None}),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_name_only_for_type_checkers_is_refused_at_the_first_use():
 
 
 @pytest.mark.parametrize(
-    ("hint", "value"), [(Point, {"x": 1}), (Frozen, Point(1)), (Point, Point("a")), (Typed, (1, DAY))]
+    ("hint", "value"), [(Point, {"x": 1}), (Frozen, Point(1)), (Point, Point("a")), (TypedPair, (1, DAY))]
 )
 def test_other_objects_do_not_encode(hint, value):
     """Only an instance with valid fields has the form."""

@@ -10,7 +10,7 @@ import annotated_types as at
 import attrs
 import pytest
 
-from tests.values.codecs.record_kit import DAY, Frozen, Point, T, Tree, Typed, Untyped
+from tests.values.codecs.record_kit import DAY, Frozen, Point, T, Tree, TypedPair, Untyped
 from toolkit import DefinitionError
 
 from . import future_records as future
@@ -190,8 +190,8 @@ class AttrsHeir(Attrs):
         (Empty, Empty(), {}, record({})),
         (Undecorated, Undecorated(1, 2), {"x": 1, "y": 2}, None),
         (
-            Typed,
-            Typed(1, DAY),
+            TypedPair,
+            TypedPair(1, DAY),
             {"x": 1, "day": "2024-05-01"},
             record({"x": INTEGER, "day": DATE | {"default": "2024-05-01"}}, "x"),
         ),
@@ -224,7 +224,7 @@ def test_records_go_three_ways(hint, value, form, schema, validation):
         (Keywords, {"b": "x"}, Keywords(b="x")),
         (Both, {"a": 1, "c": "2024-05-01"}, Both(1, c=DAY)),
         (Limited, {}, Limited()),
-        (Typed, {"x": 1}, Typed(1)),
+        (TypedPair, {"x": 1}, TypedPair(1)),
         (Untyped, {"a": 1}, Untyped(1)),
         (Attrs, {"x": 1}, Attrs(1)),
         (Private, {"secret": "s"}, Private(secret="s")),
@@ -255,7 +255,7 @@ def test_a_factory_is_asked_each_time(hint, validation):
         (Deep, {"point": {"x": 1}, "points": [{"x": 1}, {"x": None}]}, "value.points[1].x: expected an integer"),
         (Deep, {"point": {"x": 1}, "day": "today"}, "value.day: expected date"),
         (Private, {"_secret": "s"}, "value._secret: unknown key"),
-        (Typed, {"x": 1, "day": "today"}, "value.day: expected date"),
+        (TypedPair, {"x": 1, "day": "today"}, "value.day: expected date"),
     ],
 )
 def test_wrong_objects_are_refused_with_their_path(hint, form, words, validation):
@@ -415,7 +415,7 @@ def test_one_tool_may_use_a_generic_with_many_arguments(validation):
     assert sorted(tool_for(hint).schema["$defs"]) == ["Tree_date", "Tree_int"]
 
 
-@pytest.mark.parametrize("hint", [set[Frozen], frozenset[Typed], dict[str, set[Frozen]]])
+@pytest.mark.parametrize("hint", [set[Frozen], frozenset[TypedPair], dict[str, set[Frozen]]])
 def test_hashable_records_can_be_in_a_set(hint, validation):
     """A frozen dataclass or a named tuple is a fine item."""
     form = [{"x": 1}, {"x": 2}]
