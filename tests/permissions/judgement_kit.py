@@ -35,7 +35,7 @@ class RecordedCatalog:
 
 
 def build_world(**facts):
-    """Make a world with a tool `note` that keeps the text it is given."""
+    """Make a catalog with a tool `note` that keeps the text it is given."""
     world = RecordedCatalog(Catalog(), [])
 
     @world.catalog.tool(**facts)
@@ -107,5 +107,5 @@ class Tables:
 
 
 def asking(preflight):
-    """Return a world whose tool states what it touches by a function."""
+    """Make a catalog whose tool states what it touches by a function."""
     return build_world(read_only=True, preflight=preflight)
