@@ -49,6 +49,11 @@ export async function readLatest(box, work) {
   return answer;
 }
 
+/** Let nothing that is being read for a box be shown in it: the question has changed. */
+export function dropReadings(box) {
+  newest.set(box, (newest.get(box) ?? 0) + 1);
+}
+
 /** Return a time as people read it: today only the hour. */
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "unknown";
