@@ -4,13 +4,16 @@ The right tool comes first, what fits nothing finds nothing, and the index follo
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import threading
 
 import pytest
 
 from tests.line_counts import count_steps
 from toolkit.catalogs.search import Document, Hit, Index
+from toolkit.catalogs.search import vocabulary as vocabulary_module
 from toolkit.catalogs.search.postings import Postings
 from toolkit.catalogs.search.vocabulary import Vocabulary
 
@@ -374,6 +377,31 @@ def test_searching_while_tools_come_and_go_is_safe(index):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+@pytest.mark.parametrize("step", range(1, 9))
+def test_a_search_that_is_interrupted_leaves_the_index_whole(monkeypatch, step):
+    """No word is lost or counted twice, in whichever word the search is interrupted."""
+    documents = [Document(name=name, description="mails mailing mailed mailer") for name in ("one", "two")]
+    index, count = Index(documents), itertools.count(1)
+
+    def interrupt(function):
+        def run(word):
+            if next(count) == step:
+                raise KeyboardInterrupt
+            return function(word)
+
+        return run
+
+    for name in ("stem", "find_root"):
+        monkeypatch.setattr(vocabulary_module, name, interrupt(getattr(vocabulary_module, name)))
+    with contextlib.suppress(KeyboardInterrupt):
+        index.search("mail")
+    monkeypatch.undo()
+    assert index.search("mail") == Index(documents).search("mail")
+    for name in ("one", "two"):
+        index.remove(name)
+    assert index.search("mail") == []
 
 
 def count_tracked_objects(root):

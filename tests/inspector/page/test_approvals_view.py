@@ -130,3 +130,23 @@ def test_two_answers_at_once_count_once(inspect, shop):
     notices = sorted(page.locator(".request .notice").first.inner_text() for page in pages)
     assert notices[1] == "Your answer was taken."
     assert notices[0].startswith(("Not taken:", "Approved by"))
+
+
+def test_request_is_opened_while_others_are_asked(inspect, shop):
+    """The page hears of another request before it has its first list, which has to be read again."""
+    inspected = inspect(shop.dispatcher)
+    ask(inspected)
+    [request] = shop.dispatcher.approvals.store.pending()
+    page = inspected.open("/catalog")
+    held = []
+    page.route("**/api/approvals", lambda route: held.append((route, route.fetch())))
+    page.goto(f"{inspected.url}/#/approvals/{request.id}")
+    while len(held) < 1:
+        page.wait_for_timeout(10)
+    ask(inspected, "order_pizza", {})
+    while len(held) < 2:
+        page.wait_for_timeout(10)
+    held[0][0].fulfill(response=held[0][1])
+    page.locator(".detail form, .detail .notice").first.wait_for()
+    assert page.get_by_role("button", name="Approve").count() == 1
+    page.unroute_all(behavior="ignoreErrors")

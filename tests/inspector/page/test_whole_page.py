@@ -150,6 +150,27 @@ def test_answer_to_an_earlier_search_is_not_shown(shop_inspector, answer_late):
     assert page.get_by_role("link", name="write", exact=True).count() == 0
 
 
+def test_answer_to_a_search_that_was_cleared_is_not_shown(shop_inspector, answer_late):
+    page = shop_inspector.open("/search")
+
+    def search(words):
+        page.get_by_label("Search for").fill(words)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**q={words}")
+
+    answer_late(page, "**/api/search?query=write*", lambda: search("write"), lambda: search(""))
+    assert page.get_by_role("link", name="write", exact=True).count() == 0
+
+
+def test_verdict_about_another_tool_is_not_shown(shop_inspector, answer_late):
+    page = shop_inspector.open("/rules/greet")
+    page.get_by_label("name", exact=True).fill("ada")
+    choose_another = lambda: page.get_by_label("Tool", exact=True).fill("unheard")  # noqa: E731
+    ask = page.get_by_role("button", name="Which rule decides?").click
+    answer_late(page, "**/api/explain", ask, choose_another)
+    assert page.get_by_text("would run").count() == 0
+
+
 def test_rules_view_shows_the_verdict_and_the_mode_that_decides(shop_inspector):
     """A path outside of the workspace is denied."""
     page = shop_inspector.open("/rules")

@@ -53,7 +53,8 @@ class WordForms:
 
     def __iter__(self) -> Iterator[str]:
         """Yield all words."""
-        return chain(*map(str.split, self._words_by_stem.values()), *self._unread.values())
+        read = chain.from_iterable(map(str.split, self._words_by_stem.values()))
+        return iter(dict.fromkeys(chain(read, *self._unread.values())))
 
     def add(self, word: str) -> None:
         """Add *word*, which is new."""
@@ -77,11 +78,15 @@ class WordForms:
         return self._stems_by_root.get(root, "").split()
 
     def _read(self, start: str) -> None:
-        for word in self._unread.pop(start, ()):
+        if start not in self._unread:
+            return
+        # They are forgotten last: a search may be interrupted, or its process forked, between any two of them.
+        for word in self._unread[start]:
             word_stem = stem(word)
             if word_stem not in self._words_by_stem:
                 _append(self._stems_by_root, find_root(word_stem), word_stem)
             _append(self._words_by_stem, word_stem, word)
+        del self._unread[start]
 
 
 def _start_of(form: str) -> str:
@@ -171,8 +176,12 @@ class Vocabulary:
 
 
 def _append(table: dict[str, str], key: str, word: str) -> None:
+    """Add *word* to the words of *key*, unless it is one of them."""
     words = table.get(key)
-    table[key] = word if words is None else f"{words} {word}"
+    if words is None:
+        table[key] = word
+    elif word not in words.split():
+        table[key] = f"{words} {word}"
 
 
 def _discard(table: dict[str, str], key: str, word: str) -> None:

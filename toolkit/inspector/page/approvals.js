@@ -8,7 +8,7 @@ import {
 } from "./dom.js";
 import { makeForm } from "./form.js";
 import { formatJson } from "./json.js";
-import { clock, makeSplit, notice, readLatest } from "./layout.js";
+import { attempt, clock, makeSerial, makeSplit, notice } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, post } from "./server.js";
 
@@ -27,8 +27,8 @@ export async function show(main, place, app) {
   let current = place.name;
   let panel = null;
 
-  async function load() {
-    const answer = await readLatest(state, () => get("approvals"));
+  const load = makeSerial(async () => {
+    const answer = await attempt(state, () => get("approvals"));
     if (!answer) return;
     requests = answer.open.map((request) => ({ ...request, key: request.id }));
     const words = requests.length ? `${requests.length} open` : "Nothing waits for an answer.";
@@ -38,7 +38,7 @@ export async function show(main, place, app) {
       [clock(entry.at), entry.tool, entry.approved ? "approved" : "denied", entry.by ?? "", entry.reason ?? ""]);
     const columns = ["when", "tool", "decision", "by", "reason"];
     replace(decided, rows.length > 0 && folded(`${rows.length} decided`, table("Decisions", columns, rows)));
-  }
+  });
 
   async function open(to) {
     current = to.name;

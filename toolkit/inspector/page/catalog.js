@@ -6,7 +6,7 @@ import { callView, inWords, kindMark, problemList, verdictView } from "./call_vi
 import { button, choice, count, facts, folded, h, labelled, muted, replace, table, textBlock } from "./dom.js";
 import { makeForm } from "./form.js";
 import { formatJson, typeOf } from "./json.js";
-import { attempt, clock, duration, makeSplit, notice, readLatest } from "./layout.js";
+import { attempt, clock, dropReadings, duration, makeSerial, makeSplit, notice, readLatest } from "./layout.js";
 import { makeList } from "./list.js";
 import { schemaTree } from "./schemas.js";
 import { get, getRows, post } from "./server.js";
@@ -39,15 +39,15 @@ export async function show(main, place, app) {
     list.set(groups.size > 1 || by.value === "origin" ? rows : shown, (row) => row.name === current);
   }
 
-  async function load() {
-    const answer = await readLatest(state, () => getRows("tools"));
+  const load = makeSerial(async () => {
+    const answer = await attempt(state, () => getRows("tools"));
     if (!answer) return;
     tools = answer.tools.map((tool) => {
       const found = [tool.name, tool.description, tool.facts, tool.group ?? "", tool.origin].join("\n").toLowerCase();
       return { ...tool, key: tool.name, found };
     });
     draw();
-  }
+  });
 
   async function open(next) {
     current = next.name;
@@ -119,6 +119,7 @@ function callPanel(tool, app, again) {
 
   async function explain() {
     const { value, problems } = form.read(false);
+    dropReadings(before);
     if (problems.length) return replace(before, h("p", { class: "muted" }, `To fill in: ${problems.join("; ")}`));
     const answer = await readLatest(before, () => post("explain", { tool: tool.name, arguments: value }));
     if (!answer) return undefined;

@@ -49,6 +49,19 @@ export async function readLatest(box, work) {
   return answer;
 }
 
+/** Let nothing that is being read for a box be shown in it: the question has changed. */
+export function dropReadings(box) {
+  newest.set(box, (newest.get(box) ?? 0) + 1);
+}
+
+/** Return a function that does *work*, never twice at once: who asks meanwhile waits for one that begins afterwards. */
+export function makeSerial(work) {
+  let current = null;
+  let following = null;
+  const run = () => (current = work().finally(() => { current = null; }));
+  return () => (current === null ? run() : following ??= current.then(() => { following = null; return run(); }));
+}
+
 /** Return a time as people read it: today only the hour. */
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "unknown";

@@ -5,7 +5,7 @@
 import { problemList, verdictView } from "./call_view.js";
 import { h, labelled, replace, table, uniqueId } from "./dom.js";
 import { makeForm } from "./form.js";
-import { attempt, notice, readLatest } from "./layout.js";
+import { attempt, dropReadings, notice, readLatest } from "./layout.js";
 import { get, getRows, post } from "./server.js";
 
 const MAX_NAMES = 30;
@@ -30,8 +30,10 @@ export async function show(main, place, app) {
     const near = tools.filter((tool) => tool.name.toLowerCase().includes(asked.toLowerCase())).slice(0, MAX_NAMES);
     replace(names, near.map((tool) => h("option", { value: tool.name })));
     fields = null;
-    replace(box);
-    replace(verdict);
+    for (const shown of [box, verdict]) {
+      dropReadings(shown);
+      replace(shown);
+    }
     if (!tools.some((tool) => tool.name === asked)) return;
     const tool = await readLatest(box, () => get("tool", { name: asked }));
     if (!tool?.schema || asked !== name.value) return;
@@ -41,6 +43,7 @@ export async function show(main, place, app) {
 
   async function explain() {
     const { value, problems } = fields ? fields.read() : { value: {}, problems: [] };
+    dropReadings(verdict);
     if (problems.length) return replace(verdict, notice(problems.join("; "), "bad"));
     const body = { tool: name.value, arguments: value, ...(session.value && { session: session.value }) };
     const answer = await readLatest(verdict, () => post("explain", body));

@@ -4,7 +4,7 @@
 
 import { choice, folded, h, labelled, link, replace, table, textBlock } from "./dom.js";
 import { formatJson } from "./json.js";
-import { notice, readLatest } from "./layout.js";
+import { dropReadings, notice, readLatest } from "./layout.js";
 import { get } from "./server.js";
 
 export async function show(main, place, app) {
@@ -17,6 +17,7 @@ export async function show(main, place, app) {
   main.append(h("h2", {}, "Search"), form, found);
 
   async function search() {
+    dropReadings(found);
     if (!query.value.trim()) return replace(found);
     const answer = await readLatest(found, () => get("search", { query: query.value, group: group.value }));
     if (!answer) return undefined;
