@@ -76,7 +76,7 @@ ORDER = {
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts text_limits visible __init__",
     "values/codecs": "code_writer decode_cache ranks refusals registered plain_hints type_checking_names field_parts annotation_texts base scalars unions aliases limits texts value_limits schema_first definitions validators foreign_parts foreign metadata annotated choices containers mappings objects class_hints records rules __init__",
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
-    "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
+    "values/schemas": "vocabulary multiples drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
     "web_server": "request_guard running __init__",
     "workspace": "open_beneath borders entries os_errors writing space __init__",

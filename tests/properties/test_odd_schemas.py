@@ -17,6 +17,7 @@ from jsonschema.validators import validator_for
 from toolkit import Catalog, DefinitionError, Dispatcher
 from toolkit.spec import Tool
 
+from .exact_multiples import with_exact_multiples
 from .values import json_objects, json_values
 from .written_schemas import _keywords, _schema
 
@@ -104,7 +105,7 @@ async def take(arguments: dict[str, Any]) -> str:
 def plain_verdict(schema: Any, arguments: Any) -> bool | None:
     """Return what plain jsonschema says, by the draft that the schema names; None if it cannot say."""
     try:
-        validator = validator_for(schema, default=Draft202012Validator)
+        validator = with_exact_multiples(validator_for(schema, default=Draft202012Validator))
         return bool(validator({**schema, "type": "object"}).is_valid(arguments))
     except Exception:  # noqa: BLE001 -- a reference that leads nowhere, or a number beyond every float
         return None

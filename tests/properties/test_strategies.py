@@ -14,9 +14,12 @@ from jsonschema import Draft202012Validator
 from toolkit.errors import BadArgs
 from toolkit.testing import Unsupported, arguments, bad_arguments, mistaken_arguments, values
 
+from .exact_multiples import with_exact_multiples
 from .signatures import Case, cases
 from .values import json_objects
 from .written_schemas import schemas
+
+_JUDGE = with_exact_multiples(Draft202012Validator)
 
 # Schemas are large to draw; that too many of them lead nowhere would be a fault, and is looked for.
 _MANY = settings(max_examples=2 * settings().max_examples)
@@ -25,7 +28,7 @@ _MANY = settings(max_examples=2 * settings().max_examples)
 def verdict(schema: Any, value: Any) -> bool | None:
     """Return what plain jsonschema says; None if it breaks down."""
     try:
-        return bool(Draft202012Validator(schema).is_valid(value))
+        return bool(_JUDGE(schema).is_valid(value))
     except (OverflowError, RecursionError):  # an integer beyond every float, divided by one; very deep arrays
         return None
 

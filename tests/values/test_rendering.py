@@ -116,6 +116,8 @@ def convert_value(value):
         (Level.LOW, 1),
         (Bits.A | Bits.B, 3),
         (Text("true"), "true"),
+        (collections.UserString("a\ud800b"), "a?b"),
+        ({collections.UserString("a"): [collections.UserString("b")]}, {"a": ["b"]}),
         (Number(5), 5),
         (Real(1.5), 1.5),
         (PointTuple(1, NAN), {"x": 1, "y": "nan"}),

@@ -50,7 +50,13 @@ _MAX_DEPTH = 50
 _MAX_CONTAINERS = 300_000
 _TOO_MUCH = "<too much>"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (int, int.__int__), (float, float.__float__))
+# A `UserString` is a sequence whose items are such sequences again, without end.
+_PLAIN: tuple[tuple[type, Any], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (collections.UserString, str),
+)
 _TEXTS = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)

@@ -136,6 +136,28 @@ def test_a_schema_that_cannot_be_enforced_is_refused_at_definition(schema, words
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("number", "factor", "is_multiple"),
+    [
+        (19.99, 0.01, True),
+        (-0.07, 0.01, True),
+        (0.3, 0.1, True),
+        (1e22, 0.1, True),
+        (1e308, 1e-10, True),
+        (7, 0.1, True),
+        (0, 0.1, True),
+        (19.995, 0.01, False),
+        (0.1 + 0.2, 0.1, False),
+        (1e-320, 0.1, False),
+        (7.5, 2, False),
+        (8.0, 2, True),
+    ],
+)
+def test_a_multiple_is_judged_by_the_numbers_as_they_are_written(number, factor, is_multiple):
+    """jsonschema divides floats, and 19.99 / 0.01 is 1998.9999999999998."""
+    assert is_valid({"multipleOf": factor}, number) is is_multiple
+
+
 def test_the_schema_false_refuses_every_value():
     assert not is_valid(False, {})
 

@@ -20,6 +20,7 @@ from ..._plumbing.records import record
 from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..patterns import compile_pattern
+from ..schemas.multiples import is_multiple
 from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
 from .base import Codec, Schema
@@ -29,10 +30,9 @@ from .refusals import OutputRefusal, Refusal, RefusedMetadata, Undescribable
 
 if TYPE_CHECKING:
     import decimal
-    import fractions
     import numbers
 else:
-    decimal, fractions, numbers = LazyModule("decimal"), LazyModule("fractions"), LazyModule("numbers")
+    decimal, numbers = LazyModule("decimal"), LazyModule("numbers")
 
 __all__ = [
     "Limit",
@@ -158,7 +158,7 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         number = _json_number(factor)
 
         def fits(value: Any) -> bool:
-            return not isinstance(value, (int, float)) or isinstance(value, bool) or _is_multiple(value, number)
+            return not isinstance(value, (int, float)) or isinstance(value, bool) or is_multiple(value, number)
 
         yield Limit({"multipleOf": number}, fits, message)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
@@ -169,17 +169,6 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         return isinstance(value, (str, bytes, int, float)) or not value % exact
 
     yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True)
-
-
-def _is_multiple(value: float, factor: float) -> bool:
-    """Return whether *value* is a multiple of *factor*, by jsonschema's rule."""
-    if isinstance(factor, int):
-        return not value % factor
-    quotient = value / factor
-    if quotient - quotient == 0:
-        return quotient.is_integer()
-    # The quotient is too large for a float.
-    return (fractions.Fraction(value) / fractions.Fraction(factor)).denominator == 1
 
 
 def build_digits_limit(name: str, max_count: int) -> Limit:

@@ -1,9 +1,10 @@
 """
 Replace jsonschema's keywords with versions that are safe and quick for untrusted values.
 
-Each keyword gives exactly jsonschema's verdict. Patterns go through `toolkit.values.patterns`, so no pattern can stall
-the process. Unique items are compared in linear time. Missing and unknown keys are reported one by one, each with its
-place. The keywords write no messages: the module `messages` has better ones, and writing out a large value takes time.
+Each keyword gives exactly jsonschema's verdict, except that no rounding of floats misleads `multipleOf`. Patterns go
+through `toolkit.values.patterns`, so no pattern can stall the process. Unique items are compared in linear time.
+Missing and unknown keys are reported one by one, each with its place. The keywords write no messages: the module
+`messages` has better ones, and writing out a large value takes time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from ..._plumbing.forks import unlock_properties_in_children
 from ..patterns import compile_pattern
+from .multiples import is_multiple
 from .union_tags import resolve_members
 from .vocabulary import UNION_KEYWORDS
 
@@ -331,6 +333,10 @@ def _refuse_length(kind: Any, fails: Callable[[Any, Any], bool]) -> Callable[...
     return _refuse_if(lambda limit, instance: isinstance(instance, kind) and fails(len(instance), limit))
 
 
+def _is_number(instance: Any) -> bool:
+    return isinstance(instance, (int, float)) and not isinstance(instance, bool)
+
+
 def _has_repeated_items(unique: Any, instance: Any) -> bool:
     return bool(unique) and isinstance(instance, list) and len(set(map(equality_key, instance))) != len(instance)
 
@@ -354,6 +360,7 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "oneOf": _check_one_of,
     "not": _check_not,
     "uniqueItems": _refuse_if(_has_repeated_items),
+    "multipleOf": _refuse_if(lambda factor, instance: _is_number(instance) and not is_multiple(instance, factor)),
     "minLength": _refuse_length(str, operator.lt),
     "maxLength": _refuse_length(str, operator.gt),
     "minItems": _refuse_length(list, operator.lt),
