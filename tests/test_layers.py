@@ -39,7 +39,7 @@ ORDER = {
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits __init__",
-    "durable": "errors database_address journal/ store_retries journal_steps step_gate engine run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue decisions over_runs takeover activations job_worker host run_reports run_input agent_outcomes durable_agent __init__",
+    "durable": "errors database_address journal/ store_retries journal_steps step_gate engine run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue decisions over_runs takeover activations job_worker host run_reports run_hosts run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records row_texts statements run_changes stored_rows row_access step_journal run_journal __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes graph_builder step_calls visits runner mermaid story durable_runs flow __init__",

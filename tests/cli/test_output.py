@@ -118,3 +118,29 @@ def test_log_records_are_shown_only_with_debug(debug):
     with report_errors(debug=debug):
         assert any(isinstance(handler, logging.NullHandler) for handler in set(log.handlers) - set(before)) is not debug
     assert log.handlers == before
+
+
+LOUD = '''
+import os
+import subprocess
+
+from toolkit import tool
+
+os.write(1, b"module\\n")
+
+
+@tool(read_only=True)
+def loud() -> str:
+    """Start a program, which prints."""
+    subprocess.run(["echo", "program"], check=True)
+    os.write(1, b"descriptor\\n")
+    return "done"
+'''
+
+
+def test_what_a_program_of_a_tool_prints_is_not_in_the_output_of_the_command(shop):
+    """It inherits the descriptor of standard output, whatever `sys.stdout` is. JSON with a word before it is no JSON."""
+    shop.write("loud.py", LOUD)
+    ran = shop.process("call", "loud.py", "loud")
+    assert (ran.code, ran.json["value"]) == (0, "done")
+    assert ran.err.splitlines() == ["module", "program", "descriptor"]

@@ -13,7 +13,7 @@ import click
 from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import Failure, report_errors
 from .openapi_targets import base_url_option
-from .output import Body, Output, OutputFormat
+from .output import Body, Output, OutputFormat, claimed_stdout
 from .server_targets import TargetCommand, command_option
 
 __all__ = [
@@ -52,21 +52,23 @@ arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]
 
 
 def subcommand(
-    name: str, *, piped: OutputFormat = "json", group: click.Group | None = None
+    name: str, *, piped: OutputFormat = "json", group: click.Group | None = None, claims_stdout: bool = True
 ) -> Callable[[Body], click.Command]:
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
-    All text that a tool or a module prints goes to standard error, because standard output is the command's own. The
-    output format is *piped* if standard output is no terminal. The command is one of *group*, if that is given.
+    All text that a tool or a module prints goes to standard error, because standard output is the command's own; also
+    that of programs which they start, unless *claims_stdout* is false. The output format is *piped* if standard output
+    is no terminal. The command is one of *group*, if that is given.
     """
 
     def declare(body: Body) -> click.Command:
         @functools.wraps(body)
         def run(*, debug: bool, shape: OutputFormat, as_json: bool, **parameters: Any) -> None:
-            output = Output("json" if as_json else shape, piped=piped)
-            with report_errors(debug=debug), contextlib.redirect_stdout(sys.stderr):
-                code = body(output, **parameters)
+            with claimed_stdout() if claims_stdout else contextlib.nullcontext(sys.stdout) as stream:
+                output = Output("json" if as_json else shape, piped=piped, stream=stream)
+                with report_errors(debug=debug), contextlib.redirect_stdout(sys.stderr):
+                    code = body(output, **parameters)
             if code:
                 raise click.exceptions.Exit(code)
 

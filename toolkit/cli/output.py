@@ -8,10 +8,12 @@ pipe it is unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TextIO, TypeAlias
 
 from rich import box
@@ -23,7 +25,7 @@ from rich.text import Text
 from ..values.rendering import as_json
 from ..values.visible import make_visible
 
-__all__ = ["Body", "Output", "OutputFormat", "console_on", "escape_unencodable", "to_safe_text"]
+__all__ = ["Body", "Output", "OutputFormat", "claimed_stdout", "console_on", "escape_unencodable", "to_safe_text"]
 
 _MAX_WIDTH = 100_000
 
@@ -45,10 +47,13 @@ class Output:
     Args:
         requested_format: The format: "json", "text", or "auto", which is text in a terminal and *piped* elsewhere.
         piped: The format that "auto" stands for if standard output is no terminal.
+        stream: Where it is written; standard output unless given.
     """
 
-    def __init__(self, requested_format: OutputFormat = "auto", *, piped: OutputFormat = "json") -> None:
-        self.console = console_on(sys.stdout)
+    def __init__(
+        self, requested_format: OutputFormat = "auto", *, piped: OutputFormat = "json", stream: TextIO | None = None
+    ) -> None:
+        self.console = console_on(stream or sys.stdout)
         self.error_console = console_on(sys.stderr)
         output_format = (
             requested_format if requested_format != "auto" else "text" if self.console.is_terminal else piped
@@ -91,6 +96,41 @@ class Output:
     def raw(self, text: str) -> None:
         """Write *text* as it is, for programs."""
         self.console.file.write(f"{text}\n")
+
+
+@contextlib.contextmanager
+def claimed_stdout() -> Iterator[TextIO]:
+    """
+    Yield standard output for the command alone. What others write there until the block ends goes to standard error.
+
+    The programs that a tool starts, and libraries in C, write to the descriptor, whatever `sys.stdout` is. In a
+    terminal nothing changes, because both are the same place there.
+    """
+    stream = sys.stdout
+    if not _is_piped_descriptor(stream):
+        yield stream
+        return
+    stream.flush()
+    own = os.dup(1)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        os.close(own)
+        yield stream
+        return
+    try:
+        with open(own, "w", encoding=stream.encoding, errors=stream.errors, closefd=False) as file:
+            yield file
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
+
+
+def _is_piped_descriptor(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() == 1 and not stream.isatty()
+    except (OSError, ValueError):  # it is closed, or no file of the system
+        return False
 
 
 def console_on(stream: TextIO) -> Console:

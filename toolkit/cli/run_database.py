@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from ..durable.run_reports import iterate_runs, open_existing_journal, open_host
+from ..durable.run_hosts import open_host
+from ..durable.run_reports import iterate_runs, open_existing_journal
 from ..errors import find_nearest
 from ..settings.records import shown_value
 from .exit_codes import EXITS
@@ -50,11 +51,9 @@ def check_queue(context: click.Context, parameter: click.Parameter, name: str | 
 
 queue_option = click.option(
     "--queue",
-    default="toolkit",
-    show_default=True,
     metavar="NAME",
     callback=check_queue,
-    help="The queue of the workers; see DurableAgent.",
+    help="The queue of the workers, see DurableAgent; that of the run unless given, and 'toolkit' for a new one.",
 )
 
 
@@ -69,11 +68,18 @@ def find_database(address: str | None) -> str:
     return database
 
 
-def use_host(database: str, queue: str, kind: str | None, work: Callable[[DurableHost], Awaitable[T]]) -> T:
-    """Return what *work* returns for a host of the runs in *database*; see `open_host`."""
+def use_host(
+    database: str,
+    work: Callable[[DurableHost], Awaitable[T]],
+    *,
+    queue: str | None = None,
+    run_id: str | None = None,
+    kind: str | None = None,
+) -> T:
+    """Return what *work* returns for a host of the runs in *database*; the options are those of `open_host`."""
 
     async def open_and_work() -> T:
-        async with open_host(database, queue=queue, kind=kind) as host:
+        async with open_host(database, queue=queue, run_id=run_id, kind=kind) as host:
             return await work(host)
 
     return run_coroutine(open_and_work())

@@ -131,7 +131,7 @@ class RunDriver:
             "--save FILE keeps a request" if saved.path is None else f"answer in a terminal with --resume {saved.path}"
         )
         if all(request.is_approval for request in run.requests):
-            remedy += ", and --mode or --rule permits such a call (toolkit explain shows what asks)"
+            remedy += ", and in a new run --mode or --rule permits such a call (toolkit explain shows what asks)"
         if next_line_refuses:
             remedy += "; the next line refuses what waits"
         output.note(remedy, "yellow")

@@ -20,6 +20,7 @@ from ..durable.run_reports import (
     describe_waits,
     describe_worker,
     find_prompt,
+    find_queue,
     find_reason,
     format_time,
     is_gone,
@@ -76,7 +77,7 @@ def _list_facts(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "has to end by", f"{format_time(row.deadline)} UTC"
     if reason := find_reason(row):
         yield "because", reason
-    for sentence in describe_waits(row, read_requests(row), report.workers):
+    for sentence in describe_waits(row, read_requests(row), report.workers, find_queue(report.events)):
         yield "now", sentence
     if row.lives:
         yield "cut off", f"{format_count(row.lives, 'time')} in a row"
@@ -105,7 +106,7 @@ def _line(beginning: str, rest: str, style: str = "") -> Text:
 
 
 def describe_worker_row(worker: WorkerRow, run_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the cells of a worker in a table: name, host, state, versions, last sign of life, runs."""
+    """Return the cells of a worker in a table: name, host, state, queue, versions, last sign of life, runs."""
     state = (
         "dead"
         if is_gone(worker.name)
@@ -117,4 +118,4 @@ def describe_worker_row(worker: WorkerRow, run_ids: Sequence[str]) -> tuple[str,
     )
     versions = ", ".join(f"{kind} {version}".strip() for kind, version in (worker.versions or {}).items())
     beat = "" if worker.beat_at is None else format_time(worker.beat_at)
-    return describe_worker(worker.name), worker.host, state, versions, beat, ", ".join(run_ids)
+    return describe_worker(worker.name), worker.host, state, worker.queue, versions, beat, ", ".join(run_ids)

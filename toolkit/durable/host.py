@@ -81,7 +81,7 @@ class DurableHost:
         clock: Callable[[], float] = time.time,
     ) -> None:
         check_life_options(max_lives, takeover_seconds)
-        check_queue_name(name)
+        self._name = check_queue_name(name)
         if engine is None and importlib.util.find_spec("dbos") is None:
             raise ToolkitError(f"durable runs need the extra; {install_hint('durable')}")
         self.database = resolve_address(database)
@@ -116,6 +116,7 @@ class DurableHost:
             self._activations,
             self._kinds,
             name=self.worker,
+            queue=self._name,
             takeover_seconds=self._takeover_seconds,
             withdraw_requests=self._over_runs.withdraw_requests,
             clock=self._clock,
@@ -370,6 +371,8 @@ class DurableHost:
         now = self._clock()
         deadline = find_deadline(deadline_seconds, now)
         row, _ = await self._in_thread(
-            lambda: self._journal.create(run_id, kind, data, principal=principal, deadline=deadline, now=now)
+            lambda: self._journal.create(
+                run_id, kind, data, principal=principal, deadline=deadline, queue=self._name, now=now
+            )
         )
         return row

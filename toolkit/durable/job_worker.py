@@ -50,6 +50,7 @@ class JobWorker:
     kinds: RunKinds
     _: KW_ONLY
     name: str
+    queue: str
     takeover_seconds: float
     withdraw_requests: Callable[[RunRow], Awaitable[object]]
     clock: Callable[[], float]
@@ -66,7 +67,12 @@ class JobWorker:
             on_beat=self._handle_beat,
         )
         self._versions: Mapping[str, str] | None = None  # of the runs that it takes from the queue
-        self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": self.clock()}
+        self._data = {
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "started_at": self.clock(),
+            "queue": self.queue,
+        }
         self._takeover: Takeover | None = None
         self._next_search_at = float("-inf")
         self._search: threading.Thread | None = None

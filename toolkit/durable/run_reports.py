@@ -10,11 +10,9 @@ trust the counters alone.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,12 +24,10 @@ from ..agent.saved.runs import Run
 from ..decisions import ApprovalRequest
 from ..storage.process_owner import is_alive
 from .errors import DurableError
-from .journal.records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
+from .journal.records import DEFAULT_QUEUE, EventRow, RunRow, RunStatus, StepRow, WorkerRow
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which a reader of reports does not need
-    from .host import DurableHost
     from .journal.run_journal import Journal
-    from .run_kinds import Activation, ActivationEnd
 
 __all__ = [
     "AGENT",
@@ -44,13 +40,13 @@ __all__ = [
     "describe_waits",
     "describe_worker",
     "find_prompt",
+    "find_queue",
     "find_reason",
     "format_time",
     "is_gone",
     "is_present",
     "iterate_runs",
     "open_existing_journal",
-    "open_host",
     "read_report",
     "read_requests",
     "row_to_json",
@@ -86,28 +82,6 @@ def open_existing_journal(database: str) -> Journal:
             f"there is no database {path.absolute()}; name the one that the workers have", why="store"
         ) from None
     return open_journal(database)
-
-
-@contextlib.asynccontextmanager
-async def open_host(database: str, *, queue: str = "toolkit", kind: str | None = None) -> AsyncIterator[DurableHost]:
-    """
-    Yield a host of the runs in *database* until the end of the block. The host works on no run itself.
-
-    *kind* is the kind of the runs. If it is None, the host need not know it, and leaves all that follows to a worker.
-    """
-    from .host import DurableHost
-
-    # It is made in a thread, because a database that others have locked is waited for.
-    async with await asyncio.to_thread(DurableHost, database, name=queue) as host:
-        if kind is not None:
-            host.register(kind, _refuse_activation, find_requests=read_requests)
-        yield host
-
-
-async def _refuse_activation(activation: Activation) -> ActivationEnd:
-    raise DurableError(
-        f"the run {activation.row.id!r} cannot be worked on here; 'toolkit worker' does that", why="busy"
-    )
 
 
 def read_requests(row: RunRow) -> tuple[ApprovalRequest, ...]:
@@ -181,7 +155,7 @@ class RunReport:
         return {
             **row_to_json(self.row),
             "version": self.row.version,
-            "waits": [*describe_waits(self.row, requests, self.workers)],
+            "waits": [*describe_waits(self.row, requests, self.workers, find_queue(self.events))],
             "input": dict(self.row.input),
             "requests": [{**request.to_json(), "is_decided": request.id in self.row.decisions} for request in requests],
             "steps": [self._step_to_json(step) for step in self.order_steps()],
@@ -224,7 +198,7 @@ class RunReport:
         data = event.data
         match event.kind:
             case "created":
-                return "started", ""
+                return "started", describe_data(data)
             case "activated":
                 return f"activation {event.epoch}", describe_worker(str(data.get("worker", "")))
             case "began":
@@ -326,11 +300,19 @@ def shorten(text: str, max_chars: int = _MAX_CHARS) -> str:
     return first if len(first) <= max_chars else f"{first[: max_chars - 3]}..."
 
 
-def describe_waits(row: RunRow, requests: Sequence[ApprovalRequest], workers: Sequence[WorkerRow]) -> Iterator[str]:
-    """Yield sentences that say why the run *row* does not go on now."""
+def find_queue(events: Sequence[EventRow]) -> str:
+    """Return the queue that a run was made for, by what happened in it."""
+    names = (event.data.get("queue") for event in events if event.kind == "created")
+    return next((name for name in names if isinstance(name, str)), DEFAULT_QUEUE)
+
+
+def describe_waits(
+    row: RunRow, requests: Sequence[ApprovalRequest], workers: Sequence[WorkerRow], queue: str
+) -> Iterator[str]:
+    """Yield sentences that say why the run *row* of *queue* does not go on now."""
     since = f"since {format_time(row.updated_at)} UTC"
     open_requests = [request for request in requests if request.id not in row.decisions]
-    worker_words = _describe_workers_for(row, [*filter(is_present, workers)])
+    worker_words = _describe_workers_for(row, [*filter(is_present, workers)], queue)
     if row.status == "running" and is_gone(row.worker):
         yield f"it was running in {describe_worker(row.worker)}, which is gone; it needs a worker: {worker_words}"
     elif row.status == "running":
@@ -346,8 +328,9 @@ def describe_waits(row: RunRow, requests: Sequence[ApprovalRequest], workers: Se
         yield f"it needs a worker, {since}: {worker_words}"
 
 
-def _describe_workers_for(row: RunRow, workers: Collection[WorkerRow]) -> str:
-    """Return which of the *workers* can go on with *row*, and what to do if none can."""
+def _describe_workers_for(row: RunRow, all_workers: Collection[WorkerRow], queue: str) -> str:
+    """Return which of *all_workers* can go on with *row*, and what to do if none can."""
+    workers = [worker for worker in all_workers if worker.queue == queue]
     fitting = [worker for worker in workers if worker.may_work_on(row)]
     if fitting:
         return f"{format_count(len(fitting), 'worker')} can go on with it"
@@ -360,7 +343,9 @@ def _describe_workers_for(row: RunRow, workers: Collection[WorkerRow]) -> str:
         )
     if workers:
         return f"none of the {format_count(len(workers), 'worker')} has {row.kind!r}; start one that has it"
-    return "no worker lives; start one with 'toolkit worker'"
+    is_default = queue == DEFAULT_QUEUE
+    whose = "" if is_default and not all_workers else f" of the queue {queue!r}"
+    return f"no worker{whose} lives; start one with 'toolkit worker{'' if is_default else f' --queue {queue}'}'"
 
 
 def is_present(worker: WorkerRow) -> bool:

@@ -20,7 +20,8 @@ from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.journal.records import RunRow
 from ..durable.journal.run_journal import Journal
-from ..durable.run_reports import format_time, iterate_runs, open_host, read_requests, row_to_json
+from ..durable.run_hosts import open_host
+from ..durable.run_reports import format_time, iterate_runs, read_requests, row_to_json
 from ..errors import ToolkitError
 from ..questions import DECLINED
 from ..session import Session
@@ -119,7 +120,7 @@ class ApprovalDesk:
             earlier = row.decisions[request.id]
             first = _describe_first(earlier.get("by"), earlier.get("approved"), earlier.get("decided_at"))
             raise ApiError(409, f"request {request.id} was answered before: {first}", why="answered")
-        async with open_host(database.address, kind=row.kind) as host:
+        async with open_host(database.address, run_id=row.id, kind=row.kind) as host:
             changed = await host.decide(row.id, {request.id: decision})
         decided = self._history.add_decision(**_describe_decision(request, decision), run=row.id)
         return {"decided": decided, "result": None, "run": row_to_json(changed)}

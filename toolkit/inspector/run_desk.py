@@ -14,13 +14,13 @@ from ..agent.saved.runs import Run
 from ..dispatcher import Dispatcher
 from ..durable.journal.records import RunStatus
 from ..durable.journal.run_journal import Journal
+from ..durable.run_hosts import open_host
 from ..durable.run_reports import (
     AGENT,
     FLOW,
     RunReport,
     find_prompt,
     iterate_runs,
-    open_host,
     read_report,
     row_to_json,
     shorten,
@@ -124,14 +124,14 @@ class RunDesk:
         """Cancel a run of the database, and return its row."""
         body = await read_body(request)
         run_id, reason = read_id(body, "run"), str(body.get("reason") or "")
-        async with open_host(await self._require_database(run_id)) as host:
+        async with open_host(await self._require_database(run_id), run_id=run_id) as host:
             return {"run": row_to_json(await host.cancel(run_id, reason))}
 
     async def retry(self, request: Request) -> Json:
         """Queue a run of the database again, and return its row."""
         body = await read_body(request)
         run_id, seconds = read_id(body, "run"), read_seconds(body, "deadline_seconds")
-        async with open_host(await self._require_database(run_id)) as host:
+        async with open_host(await self._require_database(run_id), run_id=run_id) as host:
             row = await host.retry(run_id, deadline_seconds=seconds, any_version=body.get("any_version") is True)
             return {"run": row_to_json(row)}
 

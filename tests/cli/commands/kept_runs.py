@@ -23,10 +23,10 @@ def run_until_it_waits(*bills):
     return asyncio.run(agent.run("Pay what is open."))
 
 
-def add_waiting(journal, run_id="bills/may", *bills):
+def add_waiting(journal, run_id="bills/may", *bills, queue="toolkit"):
     """Add a run to the journal that waits for an answer about each of *bills*, and return its requests."""
     run = run_until_it_waits(*(bills or ["A-7"]))
-    journal.create(run_id, "agent", {"prompt": "Pay what is open."}, principal="ada", now=time.time())
+    journal.create(run_id, "agent", {"prompt": "Pay what is open."}, principal="ada", queue=queue, now=time.time())
     row = journal.activate(run_id, worker="worker-1", now=time.time(), max_lives=3)
     journal.end(run_id, row.epoch, "waiting", dump_run(run), used_decisions=[], now=time.time())
     return run.requests

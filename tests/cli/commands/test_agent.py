@@ -60,7 +60,10 @@ def test_a_script_needs_no_key(shop):
     """
     shop.write("answers.json", SCRIPT)
     ran = shop.run("agent", *SCRIPTED, "Cancel it.")
-    assert (ran.code, "--save FILE keeps a request, and --mode or --rule permits" in ran.err) == (7, True), ran.err
+    assert (ran.code, "--save FILE keeps a request, and in a new run --mode or --rule permits" in ran.err) == (
+        7,
+        True,
+    ), ran.err
     ran = shop.run("agent", *SCRIPTED, "Cancel it.", "--save", "run.json")
     assert ran.code == 7
     assert "waiting: `cancel` did not run (request " in ran.err

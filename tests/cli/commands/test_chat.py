@@ -76,7 +76,7 @@ def test_the_next_line_of_a_pipe_refuses_a_waiting_call(shop):
         ran = shop.run(*chat(stub, "--no-ask"), input="Cancel it.\nAnd now?\n")
     assert ran.code == 0, ran.err
     assert re.search(r"^waiting: `cancel` did not run \(request [0-9a-f]{32}\)$", ran.err, re.MULTILINE)
-    assert "--save FILE keeps a request, and --mode or --rule permits such a call" in ran.err
+    assert "--save FILE keeps a request, and in a new run --mode or --rule permits such a call" in ran.err
     assert "the next line refuses what waits" in ran.err
     assert "✗ cancel  denied" in ran.out
     assert ran.out.splitlines()[-1] == "  It is done."

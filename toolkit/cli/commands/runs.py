@@ -22,6 +22,7 @@ from ...durable.run_input import create_or_find
 from ...durable.run_reports import (
     AGENT,
     describe_waits,
+    find_queue,
     iterate_runs,
     open_existing_journal,
     read_report,
@@ -136,7 +137,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         answers_all: bool,
         by: str | None,
         database: str | None,
-        queue: str,
+        queue: str | None,
         **own_options: Any,
     ) -> None:
         decide, address = prepare(by or find_user("the command line"), **own_options), find_database(database)
@@ -144,12 +145,13 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
             row = require_run(journal, run_id, address)
             requests = select_requests(journal, row, request_ids, selects_all=answers_all)
         decisions = {request.id: decide(request) for request in requests}
-        row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
+        row = use_host(address, lambda host: host.decide(run_id, decisions), queue=queue, run_id=run_id, kind=row.kind)
         for request in requests:
             verb = "approved" if decisions[request.id].approved else "denied"
             output.note(f"{verb}: {request.tool} (request {request.id})")
         with contextlib.closing(open_existing_journal(address)) as journal:
-            for sentence in describe_waits(row, read_requests(row), journal.list_workers()):
+            run_queue = queue or find_queue(journal.read_events(run_id))
+            for sentence in describe_waits(row, read_requests(row), journal.list_workers(), run_queue):
                 output.note(f"now: {sentence}")
         if output.is_json:
             output.json(row_to_json(row))
@@ -205,7 +207,7 @@ def deny_command(name: str, reason: str) -> Decide:
 @click.option("--reason", default="", help="Why; it is kept with the run.")
 @database_option
 @queue_option
-def cancel_command(output: Output, run_id: str, reason: str, database: str | None, queue: str) -> None:
+def cancel_command(output: Output, run_id: str, reason: str, database: str | None, queue: str | None) -> None:
     """Cancel the run ID. A worker that works on it cannot go on.
 
     A call that runs at this moment may or may not happen. 'toolkit runs retry' queues the run again.
@@ -231,7 +233,7 @@ deadline_option = click.option(
 @database_option
 @queue_option
 def retry_command(
-    output: Output, run_id: str, deadline: float | None, any_version: bool, database: str | None, queue: str
+    output: Output, run_id: str, deadline: float | None, any_version: bool, database: str | None, queue: str | None
 ) -> None:
     """Queue the run ID again, which has failed, was stopped or was cancelled.
 
@@ -267,7 +269,7 @@ def workers_command(output: Output, database: str | None) -> None:
     if output.is_json:
         output.json([{**asdict(worker), "runs": runs[worker.name]} for worker in workers])
     elif workers:
-        columns = ["worker", "host", "state", "has", "last sign of life (UTC)", "runs"]
+        columns = ["worker", "host", "state", "queue", "has", "last sign of life (UTC)", "runs"]
         output.table(columns, [describe_worker_row(worker, runs[worker.name]) for worker in workers])
     else:
         output.note("no process works on runs")
@@ -279,7 +281,7 @@ def workers_command(output: Output, database: str | None) -> None:
 )
 @database_option
 @queue_option
-def purge_command(output: Output, days: float, database: str | None, queue: str) -> None:
+def purge_command(output: Output, days: float, database: str | None, queue: str | None) -> None:
     """Delete runs that are over, and give the space back to the disk.
 
     Runs that are queued, under way or waiting stay. What a store of approvals keeps about the runs stays too; a program
@@ -293,7 +295,7 @@ def purge_command(output: Output, days: float, database: str | None, queue: str)
     with contextlib.closing(open_existing_journal(address)):
         pass  # a mistyped name must not make an empty database
     before = time.time() - days * 86_400
-    count = use_host(address, queue, None, lambda host: host.purge(before=before))
+    count = use_host(address, lambda host: host.purge(before=before), queue=queue)
     if output.is_json:
         output.json({"purged": count})
     else:
@@ -316,7 +318,7 @@ def start_command(
     priority: int,
     deadline: float | None,
     database: str | None,
-    queue: str,
+    queue: str | None,
 ) -> None:
     """Start a run of an agent with the id ID, for any worker of the database.
 
@@ -336,13 +338,13 @@ def start_command(
         # A program that has started the run has also given it a session, which this command has not.
         return await create_or_find(create, lambda: host.get(run_id), {"prompt": text})
 
-    _show_row(output, use_host(find_database(database), queue, AGENT, start))
+    _show_row(output, use_host(find_database(database), start, queue=queue, kind=AGENT))
 
 
-def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
+def _change(run_id: str, address: str, queue: str | None, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
     with contextlib.closing(open_existing_journal(address)) as journal:
         require_run(journal, run_id, address)
-    return use_host(address, queue, None, work)
+    return use_host(address, work, queue=queue, run_id=run_id)
 
 
 def _show_row(output: Output, row: RunRow) -> None:

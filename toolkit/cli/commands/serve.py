@@ -35,7 +35,7 @@ def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None
         context.with_resource(contextlib.chdir(folder))
 
 
-@subcommand("serve", piped="text")
+@subcommand("serve", piped="text", claims_stdout=False)  # over stdio, its messages are on the descriptor itself
 @target_argument
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP at this address, not over stdio.")
 @click.option(

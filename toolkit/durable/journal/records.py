@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow", "WorkerRow"]
+__all__ = ["DEFAULT_QUEUE", "PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow", "WorkerRow"]
 
 RunStatus: TypeAlias = Literal["queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"]
+
+DEFAULT_QUEUE = "toolkit"
+"""The queue of runs and workers that name none."""
 
 PLAN_ORDER = "(plan)"
 """Stands in `RunRow.decisions`, in place of the id of a request, for the order to carry out the plan of a run."""
@@ -114,6 +117,7 @@ class WorkerRow:
         beat_at: When it last showed that it lives, by its own clock.
         versions: The kinds of runs that it takes from the queue, with its version of each; None if it takes none, and
             works on runs of its own only.
+        queue: The name of its queue.
     """
 
     name: str
@@ -121,6 +125,7 @@ class WorkerRow:
     host: str = ""
     beat_at: float | None = None
     versions: Mapping[str, str] | None = None
+    queue: str = DEFAULT_QUEUE
 
     def may_work_on(self, row: RunRow) -> bool:
         """Return whether the worker has the agent or flow of the run *row*, in the version that the run began with."""

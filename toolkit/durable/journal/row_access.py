@@ -9,7 +9,7 @@ from typing import Any
 
 from ...storage.database import Execute, Rows, SQLDialect
 from ..errors import DurableError
-from .records import RunRow, WorkerRow
+from .records import DEFAULT_QUEUE, RunRow, WorkerRow
 from .row_texts import check_id, load_json
 from .statements import adapt
 from .stored_rows import StoredEvent, StoredRun, StoredStep, check_stored, pack_run, read_event, read_run, read_step
@@ -132,4 +132,5 @@ class RowAccess:
             host=str(data.get("host", "")),
             beat_at=data.get("beat_at"),
             versions=data.get("versions"),
+            queue=str(data.get("queue", DEFAULT_QUEUE)),
         )

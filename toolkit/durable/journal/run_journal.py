@@ -18,7 +18,7 @@ from ...storage.postgres_database import PostgresDatabase
 from ...storage.sqlite_database import SQLiteDatabase
 from ..database_address import find_sqlite_path
 from ..errors import DurableError
-from .records import RunRow, RunStatus, WorkerRow
+from .records import DEFAULT_QUEUE, RunRow, RunStatus, WorkerRow
 from .row_access import RowAccess
 from .row_texts import check_id, check_number, check_text, dump_json, escape_text
 from .run_changes import (
@@ -51,9 +51,14 @@ class Journal(StepJournal):
         *,
         principal: str | None = None,
         deadline: float | None = None,
+        queue: str = DEFAULT_QUEUE,
         now: float,
     ) -> tuple[RunRow, bool]:
-        """Return the run with this id, and whether it is new. Raise `DurableError` if it is not the same run."""
+        """
+        Return the run with this id, and whether it is new. Raise `DurableError` if it is not the same run.
+
+        *queue* is noted for those who go on with the run later. A run that is there already keeps its own.
+        """
         now = check_number(now, "the time")
         row = RunRow(
             id=check_id(run_id),
@@ -78,7 +83,8 @@ class Journal(StepJournal):
             if not is_new:
                 check_same(stored.row, row)
             elif not rows.has_event(stored, mark):
-                rows.add_event(stored, build_event("created", mark, sequence, now, 0, {}))
+                data = {} if queue == DEFAULT_QUEUE else {"queue": queue}
+                rows.add_event(stored, build_event("created", mark, sequence, now, 0, data))
             return stored.row, is_new
 
         return self._change(work)
