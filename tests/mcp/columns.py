@@ -12,6 +12,7 @@ import contextlib
 import pytest
 import uvicorn
 
+from tests.clocks import wait_until
 from toolkit import Dispatcher, Permissions
 from toolkit.mcp import RemoteServer, Servers, build_server, http_app
 
@@ -19,7 +20,7 @@ __all__ = ["every_column", "open_column", "remote_columns"]
 
 REMOTE = ("legacy", "2026-07-28", "http legacy", "http 2026-07-28", "gateway legacy", "gateway 2026-07-28")
 remote_columns = pytest.mark.parametrize("column", REMOTE)
-every_column = pytest.mark.parametrize("column", ("process", *REMOTE))
+every_column = pytest.mark.parametrize("column", ["process", *REMOTE])
 
 
 @contextlib.asynccontextmanager
@@ -55,8 +56,7 @@ async def _serve_http(dispatcher):
     server = uvicorn.Server(uvicorn.Config(http_app(dispatcher), port=0, log_level="critical"))
     task = asyncio.create_task(server.serve())
     try:
-        while not server.started:
-            await asyncio.sleep(0.005)
+        await wait_until(lambda: server.started)
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
     finally:
         server.force_exit = server.should_exit = True
