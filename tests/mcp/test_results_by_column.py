@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from tests.mcp.columns import every_column, open_column, remote_columns
-from toolkit import Catalog, ImagePart, ResourcePart, Transient
+from toolkit import Catalog, Context, ImagePart, ResourcePart, Transient
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +74,11 @@ def build_shop():
     def lose() -> str:
         """Lose the connection."""
         raise Transient("the till is closed", retry_after_seconds=3600)
+
+    @shop.tool(read_only=True)
+    async def title(context: Context) -> str:
+        """Ask a model that is not there."""
+        return await context.sample("A title?")
 
     @shop.tool(read_only=True)
     def fail() -> str:
@@ -142,6 +148,7 @@ FAILURES = {
     "hang": "timed out: took longer than 0.01 s",
     "lose": "the till is closed",
     "wrong": "the tool ran, but it returned what its output schema does not allow",
+    "title": "denied: `title` asks for the model or the folders of this client",
     "fail": "no stock",
 }
 
@@ -153,5 +160,5 @@ async def test_a_failure_has_one_reason_and_one_advice(column, name):
     result = await call(column, name)
     assert result.kind == "failed"
     assert FAILURES[name] in result.reason
-    assert result.text.count("error: ") == 1
+    assert re.findall(r"(?<!with an )error: ", result.text) == ["error: "]
     assert result.text.count("another way") <= 1

@@ -341,12 +341,12 @@ class ToolCaller:
             if answer is not None:
                 return answer
         await self._withdraw(request, exchange.principal)
-        text = f"error: denied: {describe_inability(request, stateless=stateless)}"
+        text = f"denied: {describe_inability(request, stateless=stateless)}"
         if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
             needed = find_needed_capability(request, exchange.context.session.client_capabilities)
             data: dict[str, Any] = {"requiredCapabilities": needed}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
-        return build_error_answer(text)
+        return build_error_answer(f"error: {text}")
 
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         sender = ProgressSender(exchange.context.session.report_progress)
