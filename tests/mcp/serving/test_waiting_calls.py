@@ -145,6 +145,22 @@ async def test_a_tool_sees_the_request_that_brings_the_answer(store, ran):
     assert ran == [("ada", {"x-tenant": "blue"})]
 
 
+async def test_none_of_several_choices_is_an_answer_on_a_page(store):
+    """A browser sends nothing for a list in which nothing is chosen. Elicitation and the terminal take it as well."""
+    catalog, choices = Catalog(), {"type": "array", "items": {"type": "string", "enum": ["nuts", "milk"]}}
+
+    @catalog.tool(read_only=True)
+    async def bake(context: Context) -> list[str]:
+        """Bake a cake."""
+        return await context.ask("without", "Without what?", choices)
+
+    app = http_app(Dispatcher(catalog, approvals=Approvals(store)), key=KEY, stateless=True)
+    async with opened(app) as client:
+        _, page = await call(client, "bake")
+        assert (await client.post(page, data={"action": "accept"})).status_code == 200
+        assert "[]" in (await call(client, "bake"))[0]
+
+
 async def test_the_cost_of_a_call_decides_whether_the_call_waits(store, ran):
     """The function gets the arguments in every process, also in the one that runs the call after the answer."""
 

@@ -186,11 +186,13 @@ def _read_fields(request: ApprovalRequest, fields: Mapping[str, list[str]], prin
     """Return the decision that the fields of a form state; None if they state none."""
     responses: dict[str, Any] = {}
     for key, form in _build_forms(request).items():
-        content = {}
-        for name, schema in form.get("requestedSchema", {}).get("properties", {}).items():
-            texts = fields.get(f"{key}.{name}")
-            if texts:
-                content[name] = texts if schema.get("type") == "array" else _read_value(schema, texts[0])
+        content: dict[str, Any] = {}
+        form_schema = form.get("requestedSchema", {})
+        for name, schema in form_schema.get("properties", {}).items():
+            texts, is_list = fields.get(f"{key}.{name}", []), schema.get("type") == "array"
+            # A browser sends nothing for a list in which nothing is chosen.
+            if texts or (is_list and name in form_schema.get("required", ())):
+                content[name] = texts if is_list else _read_value(schema, texts[0])
         responses[key] = {"action": fields.get("action", [""])[0], "content": content}
     return read_decision(request, responses, by="the page of the MCP server", principal=principal)
 
