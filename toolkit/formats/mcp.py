@@ -35,6 +35,9 @@ _WRAPPER_MARK = "x-fastmcp-wrap-result"
 WRAPPER_META: dict[str, Any] = {"fastmcp": {"wrap_result": True}}
 """The `_meta` of a result that says the same, because a tool need not have a schema."""
 
+_COMPARED_CHARS = 100
+"""By how many characters a text that was cut is found to be that of a resource, which was cut at another place."""
+
 _MEDIA_TYPE = ("mimeType", "mime_type")
 
 
@@ -186,7 +189,16 @@ def _text(result: ToolResult) -> str:
     for part in result.parts:
         if isinstance(part, ResourcePart) and isinstance(part.content, str):
             text = text.replace(render_part(part), describe_resource(part), 1)
+            if result.truncated:
+                text = _leave_beginning_out(text, part)
     return text
+
+
+def _leave_beginning_out(text: str, part: ResourcePart) -> str:
+    """Return *text*, which ends with a note that it was cut, without the beginning of *part* if it was cut in there."""
+    before, line, after = text.partition(f"{describe_resource(part)}\n")
+    is_cut_in_part = bool(line) and after.startswith(str(part.content)[:_COMPARED_CHARS])
+    return f"{before}{line}{after.rpartition(chr(10))[2]}" if is_cut_in_part else text
 
 
 def build_block(part: Part) -> dict[str, Any] | None:

@@ -70,13 +70,13 @@ async def test_a_value_is_sent_as_text_and_as_structured_content(dispatcher, mod
 
 
 async def test_plain_text_is_sent_once(dispatcher, mode):
-    """Text is no structured content, and its tool has no output schema."""
+    """Text is no structured content, and its tool has no output schema. None is a value, which is told from "null"."""
     async with connected(dispatcher, mode) as client:
         result = await client.call_tool("greet", {"name": "Ada"})
         nothing = await client.call_tool("nothing", {})
         listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
     assert (text_of(result), result.structured_content) == ("Hello Ada", None)
-    assert (text_of(nothing), nothing.structured_content) == ("null", None)
+    assert (text_of(nothing), nothing.structured_content) == ("null", {"result": None})
     assert listed["greet"] is listed["nothing"] is None
     assert listed["add"] is not None
 
@@ -178,7 +178,7 @@ async def test_max_chars_limits_structured_content(mode):
         loose = await client.call_tool("untyped", {})
     assert (typed.structured_content, loose.structured_content) == (None, None)
     assert typed.is_error  # a client refuses a success without the value that the schema promises
-    assert "has run, and succeeded" in typed.content[-1].text
+    assert "has run, and succeeded" in typed.content[0].text
     assert not loose.is_error
     assert all(len(part.text) < 300 for part in (*typed.content, *loose.content))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from mcp import MCPError
 
 from tests.clocks import until, wait_until
-from tests.mcp.serving.kit import MODES, connected, text_of
+from tests.mcp.serving.kit import MODES, YES, Person, connected, text_of
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
 from toolkit.mcp.serving.listing import FACTS_KEY, ToolListing
@@ -94,8 +95,9 @@ async def test_a_tool_that_the_rules_always_deny_is_not_listed(mode):
 
 @pytest.mark.anyio
 @both_revisions
-async def test_deferred_tools_are_listed_last_or_found_by_a_search(mode):
-    """An option decides. They are in the list, or appear in it after `tool_search` found them."""
+@pytest.mark.parametrize("rule", ["allow tool_search", "ask tool_search"])
+async def test_deferred_tools_are_listed_last_or_found_by_a_search(mode, rule):
+    """An option decides. They are in the list, or appear in it after `tool_search` found them, which its client hears."""
     catalog = Catalog()
 
     @catalog.tool(read_only=True, defer=True)
@@ -121,11 +123,16 @@ async def test_deferred_tools_are_listed_last_or_found_by_a_search(mode):
         messages.append(message.method)
 
     options = {"lists_deferred": False, "principal": "ada", "client": {"message_handler": note}}
-    async with connected(Dispatcher(catalog), mode, **options) as client:
+    dispatcher = Dispatcher(catalog, permissions=Permissions("default", [rule]))
+    async with connected(dispatcher, mode, Person(YES), **options) as client, contextlib.AsyncExitStack() as stack:
         assert await names(client) == ["look", "tool_search"]
+        if mode != "legacy":
+            events = await stack.enter_async_context(client.listen(tools_list_changed=True))
         await client.call_tool("tool_search", {"query": "weather"})
         if mode == "legacy":
             await until(lambda: "notifications/tools/list_changed" in messages)
+        else:
+            await anext(aiter(events))
         assert await names(client) == ["look", "tool_search", "forecast"]
         assert text_of(await client.call_tool("forecast", {})) == "sun"
 

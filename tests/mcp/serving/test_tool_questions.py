@@ -98,13 +98,16 @@ async def test_answers_that_come_with_the_call_are_for_questions_only(order, dis
         ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}, True),
         ({"type": "array", "items": {"type": "string", "enum": ["a"]}}, True),
         ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, True),
+        ({"enum": ["a"]}, True),
+        ({"oneOf": [{"const": "a", "title": "A"}]}, True),
+        ({"oneOf": [{"const": 1, "title": "A"}]}, False),
         ({"type": "array", "items": {"anyOf": [{"type": "string"}]}}, False),
         ({"type": "object", "properties": {}}, False),
         ({"$ref": "#"}, False),
     ],
 )
 def test_choices_with_titles_are_fields_of_a_form(schema, is_flat):
-    """Every kind of choice that the protocol has can be asked for as it is."""
+    """Every kind of choice that the protocol has can be asked for as it is. Clients want to read that it is a text."""
     request = ApprovalRequest(
         tool="t",
         call_id="c",
@@ -112,7 +115,7 @@ def test_choices_with_titles_are_fields_of_a_form(schema, is_flat):
         questions=(Question(key="k", message="m", schema={"type": "object", "properties": {"field": schema}}),),
     )
     form = build_requests(request, offers_grants=False)["k"]["params"]["requestedSchema"]
-    assert (form["properties"] == {"field": schema}) == is_flat
+    assert (form["properties"] == {"field": {"type": "string", **schema}}) == is_flat
 
 
 def test_an_address_that_is_missing_cannot_be_asked_for():

@@ -127,6 +127,40 @@ async def test_only_the_user_of_a_call_can_answer_its_page(shop, store, ran):
     assert other_page not in (None, page)
 
 
+async def test_a_tool_sees_the_request_that_brings_the_answer(store, ran):
+    """The user, and the headers that a proxy has set there as it does for every request."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def write(context: Context) -> str:
+        """Write a line for the tenant."""
+        ran.append((context.request.principal, dict(context.request.headers)))
+        return "written"
+
+    options = {"key": KEY, "stateless": True, "auth": Auth.token(TOKENS), "request_headers": ["X-Tenant"]}
+    app = http_app(Dispatcher(catalog, approvals=Approvals(store)), **options)
+    async with opened(app, **{"authorization": f"Bearer {ADA}", "x-tenant": "blue"}) as client:
+        _, page = await call(client, "write")
+        assert "written" in (await client.post(page, data={**YES, "token": ADA}, headers={"x-other": "no"})).text
+    assert ran == [("ada", {"x-tenant": "blue"})]
+
+
+async def test_none_of_several_choices_is_an_answer_on_a_page(store):
+    """A browser sends nothing for a list in which nothing is chosen. Elicitation and the terminal take it as well."""
+    catalog, choices = Catalog(), {"type": "array", "items": {"type": "string", "enum": ["nuts", "milk"]}}
+
+    @catalog.tool(read_only=True)
+    async def bake(context: Context) -> list[str]:
+        """Bake a cake."""
+        return await context.ask("without", "Without what?", choices)
+
+    app = http_app(Dispatcher(catalog, approvals=Approvals(store)), key=KEY, stateless=True)
+    async with opened(app) as client:
+        _, page = await call(client, "bake")
+        assert (await client.post(page, data={"action": "accept"})).status_code == 200
+        assert "[]" in (await call(client, "bake"))[0]
+
+
 async def test_the_cost_of_a_call_decides_whether_the_call_waits(store, ran):
     """The function gets the arguments in every process, also in the one that runs the call after the answer."""
 

@@ -170,6 +170,8 @@ async def _complete_request(
     elif is_approval and (tool.facts.preview is not None or request.cost):
         preview = await frame.within(make_preview(case, judgement.request.arguments, redaction))
     asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
+    if not is_approval and judgement.verdict.word != "ask":
+        asks = []  # a rule, a grant or the mode has allowed the call, so no person has approved it for these
     answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
     asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
     reasons = [redaction.render_reason(text) for text in _collect_reasons(question, asks, reason)]

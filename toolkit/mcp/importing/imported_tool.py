@@ -31,6 +31,7 @@ __all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_block", "
 
 _MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
+_ERROR = "error: "
 _CHANGED = "its server has changed its definition since it was last used"
 
 _Failure: TypeAlias = Literal["failed", "bad_args"]
@@ -116,8 +117,8 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
     kept = parts if any(not isinstance(part, TextPart) for part in parts) else []
     if answer.is_error:
-        kind, reason = _read_failure(text or f"the server {server} gives no reason")
-        return ToolResult.failure(kind, reason, parts=kept)
+        kind, reason, advice = _read_failure(text or f"the server {server} gives no reason")
+        return ToolResult.failure(kind, reason, parts=kept, advice=advice)
     has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
     if has_value:
         value = mcp_format.unwrap_value(answer.structured_content, answer.meta, is_wrapped=is_wrapped)
@@ -126,20 +127,26 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
     return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
 
 
-def _read_failure(text: str) -> tuple[_Failure, str]:
-    """Return the kind and the reason of a failure, without the words that a server of ours puts around the reason."""
+def _read_failure(text: str) -> tuple[_Failure, str, str | None]:
+    """
+    Return the kind, the reason and the advice of a failure, without the words that a server of ours puts around them.
+
+    The advice is None for the usual one, and empty if *text* has one of its own.
+    """
     for kind in get_args(_Failure):
         before, _, after = ToolResult.failure(kind, "\0").text.partition("\0")
         if text.startswith(before) and text.endswith(after):
-            return kind, text.removeprefix(before).removesuffix(after)
-    return "failed", text
+            return kind, text.removeprefix(before).removesuffix(after), None
+    if text.startswith(_ERROR):
+        return "failed", text.removeprefix(_ERROR), ""
+    return "failed", text, None
 
 
 def read_block(block: Any, server: str) -> Part:
     """Return the content in *block*, an object of the SDK; raise `UnusableAnswer` if it cannot be read."""
     try:
         _check_labels(getattr(block, "resource", block))
-        if isinstance(block, types.ResourceLink):
+        if isinstance(block, types.ResourceLink) and (block.title or block.name) != block.uri:
             return FilePart(block.uri, block.mime_type, clean_text(block.title or block.name, _MAX_TITLE_CHARS))
         return mcp_format.read_block(block)
     except ValueError as error:

@@ -2,7 +2,7 @@
 The result of a call as a client gets it.
 
 A value is sent as `structuredContent` if the tool has an output schema for clients, and only if it fits that schema:
-the official clients raise an error on a value that does not. A value without a schema is sent if it is more than text.
+the official clients raise an error on a value that does not. A value without a schema is sent unless the text says it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
         if promises_value and not answer["isError"]:
             return build_error_answer(f"error: `{name}` returned no value, and its schema promises one")
         return answer
-    if not promises_value and (value is None or isinstance(value, str)):
+    if not promises_value and _is_said_by_text(result):
         return _leave_value_out(answer)
     if promises_value and checks_value and (problem := find_schema_problem(value, plan)) is not None:
         return build_error_answer(
@@ -49,13 +49,20 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
     _leave_value_out(answer)
     if promises_value:
         # A client refuses a result without the value that the schema promises, unless it is an error.
+        # The remark comes first: the text is as long as a result may be, so a client may cut what stands after it.
         remark = (
             f"`{name}` has run, and succeeded. Its value has {len(as_text(value)):,} characters, which is more than is "
-            "sent at once; the text above is its beginning. Ask for less."
+            "sent at once; the text below is its beginning. Ask for less."
         )
-        answer["content"].append({"type": "text", "text": remark})
+        answer["content"].insert(0, {"type": "text", "text": remark})
         answer["isError"] = True
     return answer
+
+
+def _is_said_by_text(result: ToolResult) -> bool:
+    """Return whether the value of *result* is a text that is not blank, or nothing beside a text of its own."""
+    value = result.value
+    return bool(value.strip()) if isinstance(value, str) else value is None and result.text != as_text(None)
 
 
 def _leave_value_out(answer: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ that it was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -166,12 +166,19 @@ class ToolCaller:
         run = self._dispatcher.call(name, arguments, id=call_id, **options)
         if call_id is None:
             return await run_to_end(run)
-        loaded = session.loaded
         sender = ProgressSender(context.session.report_progress)
         with self._router.follow(call_id, sender):
-            async with self._log.open(context):
-                result = await run_with_progress(sender, run)
-        if session.loaded != loaded:
+            return await self._watch(exchange, sender, run)
+
+    async def _watch(
+        self, exchange: Exchange, sender: ProgressSender, run: Coroutine[Any, Any, ToolResult]
+    ) -> ToolResult:
+        """Return the result of *run*. Its client hears what it reports and logs, and that it has loaded tools."""
+        session = exchange.session
+        loaded = None if session is None else session.loaded
+        async with self._log.open(exchange.context):
+            result = await run_with_progress(sender, run)
+        if session is not None and session.loaded != loaded:
             self._on_load()
         return result
 
@@ -334,12 +341,12 @@ class ToolCaller:
             if answer is not None:
                 return answer
         await self._withdraw(request, exchange.principal)
-        text = f"error: denied: {describe_inability(request, stateless=stateless)}"
+        text = f"denied: {describe_inability(request, stateless=stateless)}"
         if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
             needed = find_needed_capability(request, exchange.context.session.client_capabilities)
             data: dict[str, Any] = {"requiredCapabilities": needed}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
-        return build_error_answer(text)
+        return build_error_answer(f"error: {text}")
 
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         sender = ProgressSender(exchange.context.session.report_progress)
@@ -349,8 +356,7 @@ class ToolCaller:
         run = dispatcher.resume(
             self._handle_of(request), decision, session=exchange.session, principal=exchange.principal
         )
-        async with self._log.open(exchange.context):
-            return await run_with_progress(sender, run)
+        return await self._watch(exchange, sender, run)
 
     def _handle_of(self, request: ApprovalRequest) -> Any:
         return request if self._dispatcher.approvals.seal is not None else request.id

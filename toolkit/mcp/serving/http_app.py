@@ -24,7 +24,7 @@ from ...errors import ToolkitWarning
 from ...web_server.request_guard import is_loopback
 from .auth import METADATA_PATH, Auth, FindUser
 from .conversations import RequestContext
-from .http_guard import HttpGuard
+from .http_guard import HttpGuard, read_chosen_headers
 from .request_page import RequestPage
 from .tool_server import ServerOptions, ToolServer, build_judged_server
 
@@ -225,15 +225,10 @@ class HttpApp:
     async def _note_request(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """Let the tools that run for a message see the request that it came with."""
         scope: Scope = {} if ctx.request is None else ctx.request.scope
-        headers = dict(scope.get("headers", ())) if self._request_headers else {}
         request = ClientRequest(
             principal=self.server.conversations.principal_of(ctx),
             scopes=frozenset(getattr(scope.get("auth"), "scopes", ())),
-            headers={
-                name: headers[name.encode()].decode("latin-1")
-                for name in self._request_headers
-                if name.encode() in headers
-            },
+            headers=read_chosen_headers(scope, self._request_headers),
         )
         token = current_request.set(request)
         try:

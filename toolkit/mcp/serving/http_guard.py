@@ -21,7 +21,7 @@ from .auth import Auth, build_user
 from .issuer_pages import AuthError
 from .strict_messages import build_error_message, find_message_id, has_wrong_id, parse_message
 
-__all__ = ["HttpGuard"]
+__all__ = ["HttpGuard", "read_chosen_headers"]
 
 _REQUEST_HEADERS = (
     *("Accept", "Authorization", "Content-Type", "Last-Event-ID"),
@@ -119,6 +119,12 @@ class HttpGuard(RequestGuard):
         if self._auth is not None and tool is not None:
             self._auth.check_scopes(tool, scope["auth"].scopes)
         return None
+
+
+def read_chosen_headers(scope: Scope, names: Iterable[str]) -> dict[str, str]:
+    """Return the headers of a request that tools see, by their *names* in small letters."""
+    headers: dict[bytes, bytes] = dict(scope.get("headers", ())) if names else {}
+    return {name: headers[name.encode()].decode("latin-1") for name in names if name.encode() in headers}
 
 
 def _find_tool_name(message: Any) -> str:

@@ -192,12 +192,18 @@ def _build_approval_schema(request: ApprovalRequest, *, offers_grants: bool) -> 
 def _flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return *schema* as a form can have it: an object whose members are texts, numbers, yes or no, and choices."""
     if _is_flat(schema):
-        return dict(schema)
+        members = {name: _name_type(member) for name, member in schema["properties"].items()}
+        return {**schema, "properties": members}
     if _is_primitive(schema):
-        member = {"type": "string", **schema}  # a list of choices need not say that they are texts
+        member = _name_type(schema)
     else:
         member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
     return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
+
+
+def _name_type(member: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *member* with a type, which clients want. A list of choices need not say that they are texts."""
+    return {"type": "string", **member}
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
@@ -221,6 +227,8 @@ def _is_primitive(schema: Mapping[str, Any]) -> bool:
     choices = schema.get("enum")
     if "type" not in schema and isinstance(choices, list):
         return all(isinstance(choice, str) for choice in choices)
+    if "type" not in schema and "oneOf" in schema:
+        return _has_titled_choices(schema)
     return schema.get("type") in _PRIMITIVES
 
 

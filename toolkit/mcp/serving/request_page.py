@@ -26,7 +26,7 @@ from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 from .auth import Auth
 from .conversations import Conversations
-from .http_guard import HttpGuard
+from .http_guard import HttpGuard, read_chosen_headers
 from .issuer_pages import AuthError
 from .questions import build_requests, read_decision
 from .waiting_calls import WaitingCalls
@@ -56,6 +56,7 @@ class RequestPage:
         self._waiting = waiting
         self._conversations = conversations
         self._auth = auth
+        self._request_headers = guard_options["request_headers"]
         # The token is in the form, as a browser sends no header of its own.
         self._guard = PageGuard(self._answer, auth=None, **guard_options)
 
@@ -82,7 +83,8 @@ class RequestPage:
         # The guard has limited the body, and the time for it.
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
         try:
-            result = await self._take(record.request, fields)
+            headers = read_chosen_headers(request.scope, self._request_headers)
+            result = await self._take(record.request, fields, headers)
         except (AuthError, ApprovalError) as error:
             return self._show_forms(record.request, str(error), getattr(error, "status", 409))
         if result is None:
@@ -92,9 +94,11 @@ class RequestPage:
         start = "<p>The answer was taken. The client gets this when it calls again:</p>"
         return _build_page(f"{start}<pre>{_show(result.text)}</pre>")
 
-    async def _take(self, request: ApprovalRequest, fields: Mapping[str, list[str]]) -> ToolResult | None:
+    async def _take(
+        self, request: ApprovalRequest, fields: Mapping[str, list[str]], headers: Mapping[str, str]
+    ) -> ToolResult | None:
         """
-        Return the result of the call with the answer in *fields*; None if there is no answer.
+        Return the result of the call with the answer in *fields*; None if there is no answer. Its tool sees *headers*.
 
         Raise `AuthError` for the token of another user, and `ApprovalError` for an answer that cannot be accepted.
         """
@@ -107,7 +111,8 @@ class RequestPage:
         if decision is None:
             return None
         scopes = () if user is None else user.scopes
-        token = current_request.set(ClientRequest(principal=principal, scopes=frozenset(scopes)))
+        client = ClientRequest(principal=principal, scopes=frozenset(scopes), headers=dict(headers))
+        token = current_request.set(client)
         try:
             session = self._conversations.session_of_question(request.session, principal)
             return await self._waiting.dispatcher.resume(request.id, decision, session=session, principal=principal)
@@ -181,11 +186,13 @@ def _read_fields(request: ApprovalRequest, fields: Mapping[str, list[str]], prin
     """Return the decision that the fields of a form state; None if they state none."""
     responses: dict[str, Any] = {}
     for key, form in _build_forms(request).items():
-        content = {}
-        for name, schema in form.get("requestedSchema", {}).get("properties", {}).items():
-            texts = fields.get(f"{key}.{name}")
-            if texts:
-                content[name] = texts if schema.get("type") == "array" else _read_value(schema, texts[0])
+        content: dict[str, Any] = {}
+        form_schema = form.get("requestedSchema", {})
+        for name, schema in form_schema.get("properties", {}).items():
+            texts, is_list = fields.get(f"{key}.{name}", []), schema.get("type") == "array"
+            # A browser sends nothing for a list in which nothing is chosen.
+            if texts or (is_list and name in form_schema.get("required", ())):
+                content[name] = texts if is_list else _read_value(schema, texts[0])
         responses[key] = {"action": fields.get("action", [""])[0], "content": content}
     return read_decision(request, responses, by="the page of the MCP server", principal=principal)
 
