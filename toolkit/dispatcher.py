@@ -198,9 +198,9 @@ class Dispatcher(TypedCalls):
         """Return this dispatcher, or one whose calls are recorded too by what records the tool that uses this one."""
         if not (recorders := self.settings.chain.leave_out_own(find_recorders())):
             return self
-        if self._recorded is None or self._recorded[0] != recorders:
-            self._recorded = recorders, self.extended(hooks=recorders)
-        return self._recorded[1]
+        if (recorded := self._recorded) is None or recorded[0] != recorders:  # another thread may change it
+            self._recorded = recorded = recorders, self.extended(hooks=recorders)
+        return recorded[1]
 
     # Running several calls.
 

@@ -15,6 +15,7 @@ import pytest
 from tests.permissions.rule_kit import bash, build_request
 from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in
 from toolkit.permissions.judge import PermissionRequest
+from toolkit.permissions.rule_mistakes import find_mistake
 from toolkit.permissions.rules import Rule, RuleError, allows_together, read_rule
 from toolkit.results import ToolCall
 from toolkit.spec import Tool
@@ -429,8 +430,8 @@ POSSIBLE = [
     ],
 )
 def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, message):
-    """`mistake` says why, for a program that lists rules."""
-    mistake = Rule("deny", text).mistake(Tool.described(function))
+    """The reason names the remedy, for a program that lists rules."""
+    mistake = find_mistake(Rule("deny", text), Tool.described(function))
     assert mistake is None if message is None else message in mistake
 
 
@@ -481,7 +482,7 @@ def test_a_rule_for_paths_cannot_ignore_case():
     def save(file: Annotated[Path, Writes]) -> None:
         """Save."""
 
-    assert "`~=` compares texts" in Rule("deny", "save(file~=src/**)").mistake(Tool.described(save))
+    assert "`~=` compares texts" in str(find_mistake(Rule("deny", "save(file~=src/**)"), Tool.described(save)))
 
 
 def test_a_text_that_leaves_a_folder_does_not_match_if_case_is_ignored():

@@ -30,9 +30,9 @@ _HIDDEN_CATEGORIES = frozenset(["Cf", "Co", "Cs", "Zl", "Zp"])
 
 _MARKS = re.compile(
     r"<\|[^|<>]{1,40}\|>|\[/?INST\]|<</?SYS>>|"
-    r"<\s{0,9}/?\s{0,9}(?:important|critical|instructions?|secret|hidden|invoke|(?:start|end)_of_turn|"
+    r"<\s*+/?\s*+(?:important|critical|instructions?|secret|hidden|invoke|(?:start|end)_of_turn|"
     r"(?:system|assistant|developer|human|user)(?:_(?:prompt|message|reminder|instructions?|turn))?|"
-    r"antml:[a-z_]{1,60}|function_(?:calls?|results?)|tool_(?:use|results?|calls?))\b[^<>]{0,100}>",
+    r"antml:[a-z_]{1,60}|function_(?:calls?|results?)|tool_(?:use|results?|calls?))\b[^<>]*+>",
     re.IGNORECASE,
 )
 """
@@ -42,6 +42,8 @@ A mark ends with `>` or `]`. The character that opens it stands in it only at it
 """
 
 _MAX_MARK_CHARS = 200
+"""The characters of a mark that is removed as one. A text with a longer one loses every character that opens a mark."""
+
 _PIECES = re.compile(r"[^>\]]*[>\]]|[^>\]]+")
 
 _TEXT_KEYWORDS = frozenset(["description", "title", "$comment"])
@@ -64,7 +66,7 @@ def clean_text(text: str, max_chars: int) -> str:
     plain = short if short.isascii() else _shorten_gaps(_remove_hidden(unicodedata.normalize("NFKC", short)))
     if _MARKS.search(plain):  # also one in letters of another width
         short = _shorten_gaps(_remove_marks(plain))
-        if _MARKS.search(short):  # a gap was shortened in what was too long for a mark
+        if _MARKS.search(short):  # it has more characters than are looked back at
             short = _shorten_gaps(re.sub(r"[<>\[\]]", "", short))
     is_whole = len(short) <= max_chars and len(text) <= 4 * max_chars
     return short if is_whole else f"{short[: max_chars - 4].rstrip()} ..."

@@ -28,6 +28,7 @@ from .modes import JUDGED_INSIDE_KEY, MODES, TABLE, Mode, Row, check_mode
 from .patterns.commands import why_unreadable
 from .patterns.names import OWN_ORIGIN
 from .rule_gaps import find_gaps
+from .rule_mistakes import find_mistake, widen
 from .rules import Rule, allows_together, read_rule
 
 __all__ = ["Permissions", "find_row"]
@@ -140,7 +141,7 @@ class Permissions(Judge):
             f"{_describe_rule(rule)}: {mistake}"
             for tool in tools
             for rule in self._rules
-            if rule.concerns(tool, frozenset({tool.name})) and (mistake := rule.mistake(tool))
+            if rule.concerns(tool, frozenset({tool.name})) and (mistake := find_mistake(rule, tool))
         ]
         tool_names = {name for tool in tools for name in (tool.name, *tool.facts.aliases, *tool.former)}
         for rule in self._rules:
@@ -165,7 +166,7 @@ class Permissions(Judge):
             return ()
         cached = self._rules_by_tool.get(tool)
         if cached is None or cached[0] != names:
-            cached = names, tuple(rule for rule in self._rules if rule.concerns(tool, names))
+            cached = names, tuple(widen(rule, tool) for rule in self._rules if rule.concerns(tool, names))
             self._rules_by_tool[tool] = cached
         return cached[1]
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -16,14 +17,18 @@ from ..spec import Tool
 from .judge import PermissionRequest
 
 if TYPE_CHECKING:
+    import datetime as dt
+    import decimal
     import pathlib
-else:
-    pathlib = LazyModule("pathlib")
+    import uuid
+else:  # few calls need them
+    dt, decimal, pathlib, uuid = map(LazyModule, ("datetime", "decimal", "pathlib", "uuid"))
 
 __all__ = [
     "Kind",
     "RuleValue",
     "could_be",
+    "is_same_value",
     "kind_of",
     "kind_of_access",
     "kind_of_name",
@@ -40,6 +45,7 @@ _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (
 _KIND_BY_NAME: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
 
 
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?\s*")
 _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
@@ -105,6 +111,25 @@ def could_be(text: str, schema: Any) -> bool:
         with contextlib.suppress(ValueError, RecursionError):
             values.append(json.loads(text))
     return any(map(Draft202012Validator(dict(schema)).is_valid, values))
+
+
+def is_same_value(pattern: str, text: str) -> bool:
+    """Return whether both are one number, moment or UUID, in whatever spelling: 5 and 5.00, 10:00Z and 12:00+02:00."""
+    return any(_read_alike(read, pattern, text) for read in (_read_number, dt.datetime.fromisoformat, uuid.UUID))
+
+
+def _read_alike(read: Callable[[str], object], *texts: str) -> bool:
+    try:
+        first, second = map(read, texts)
+    except ValueError:
+        return False
+    return first == second
+
+
+def _read_number(text: str) -> decimal.Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError("it is no number")
+    return decimal.Decimal(text)
 
 
 def kind_of(access: type[Access]) -> Kind:

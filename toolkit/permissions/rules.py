@@ -39,7 +39,7 @@ from typing import get_args
 
 from .._plumbing.wording import in_backticks
 from ..access import Access, Command, Reads
-from ..errors import ToolkitError, find_nearest
+from ..errors import ToolkitError
 from ..spec import Tool
 from ..verdicts import Word
 from .judge import PermissionRequest
@@ -47,20 +47,18 @@ from .patterns.commands import CommandPattern, commands_allowed, commands_concer
 from .patterns.names import NamePattern, compile_wildcard, fold_case
 from .patterns.paths import PathPattern
 from .patterns.urls import UrlPattern
-from .rule_texts import RuleParts, find_other_condition, read_parts
+from .rule_texts import RuleParts, read_parts
 from .rule_values import (
     Kind,
     RuleValue,
-    could_be,
-    kind_of,
+    is_same_value,
     kind_of_access,
     kind_of_name,
-    list_parameters,
     values_of,
     values_of_access,
 )
 
-__all__ = ["Rule", "RuleError", "allows_together", "read_rule"]
+__all__ = ["Rule", "RuleError", "allows_together", "check_pattern_kind", "read_rule"]
 
 _WORDS = get_args(Word)
 _ADDRESS = re.compile(r"[A-Za-z*][A-Za-z0-9+.*-]*://")
@@ -159,52 +157,6 @@ class Rule:
             return self._name.matches_exactly(tool.name, name_at_origin, tool.facts.group, tool.origin)
         all_names = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
         return self._name.matches(all_names, tool.facts.group, tool.origin)
-
-    def mistake(self, tool: Tool) -> str | None:
-        """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
-        if self.comparison:
-            is_unknown = tool.facts.cost is None and self.text.partition("(")[0] == tool.name
-            return f"`{tool.name}` states no cost" if is_unknown else None
-        if self.pattern is None or self.access is not None:
-            return None
-        parameter_names = list_parameters(tool)
-        marked = tool.signature.accesses
-        if self.argument is None:
-            kinds = [kind_of(access) for access in marked.values()]
-        else:
-            kinds = [kind_of(marked[self.argument])] if self.argument in marked else []
-            is_open = tool.facts.preflight is not None or tool.signature.schema.get("additionalProperties") is not False
-            if not (self.argument in parameter_names or kind_of_name(self.argument) or is_open):
-                names = ", ".join(
-                    f"`{name}`"
-                    for name in find_nearest(self.argument, parameter_names, max_items=1) or parameter_names[:5]
-                )
-                return f"`{tool.name}` has no parameter `{self.argument}`" + (f"; it has {names}" if names else "")
-        kind = next((candidate for candidate in ("command", "url", "path") if candidate in kinds), None)
-        if kind is None and (mistake := self._explain_text(tool, parameter_names)):
-            return mistake
-        if self.ignores_case and kind is not None:
-            return f"`{tool.name}` takes a {kind} here, and `~=` compares texts; write `=`"
-        try:
-            _check_pattern_kind(kind, self.pattern)
-        except ValueError as error:
-            return f"`{tool.name}` takes a {kind} here: {error}"
-        return None
-
-    def _explain_text(self, tool: Tool, parameters: Sequence[str]) -> str | None:
-        """Return why the pattern is none for the text of any argument of *tool*; None if it could be one."""
-        pattern = str(self.pattern)
-        if condition := find_other_condition(pattern, parameters):
-            name, sign = condition
-            return (
-                f"`{name}{sign}` in it is no condition: a rule compares one parameter, by `=` or `~=` without blanks: "
-                f"`{tool.name}({name}=PATTERN)`; the fact `approval` or a hook can judge more"
-            )
-        name = self.argument or next(iter(parameters), "")
-        schema = tool.signature.schema.get("properties", {}).get(name)
-        if schema is None or self.ignores_case or "*" in pattern or "?" in pattern or could_be(pattern, schema):
-            return None
-        return f"`{name}` of `{tool.name}` is never {in_backticks(pattern[:40])}, by its schema"
 
     def matches(self, request: PermissionRequest) -> bool:
         """Return whether the rule, which concerns the tool, holds for this call."""
@@ -350,7 +302,7 @@ def _concerns(pattern: str, value: RuleValue, root: str) -> bool:
             return _read_url(pattern).concerns(value.text)
         case "path":
             return _read_path(pattern).concerns(value.text, root)
-    return bool(compile_wildcard(pattern).match(value.text))
+    return bool(compile_wildcard(pattern).match(value.text)) or is_same_value(pattern, value.text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -366,7 +318,7 @@ def _read_path(pattern: str) -> PathPattern:
 _READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read, "url": _read_url, "path": _read_path}
 
 
-def _check_pattern_kind(kind: Kind | None, pattern: str) -> None:
+def check_pattern_kind(kind: Kind | None, pattern: str) -> None:
     """Raise `ValueError` if *pattern* is no valid pattern of this *kind*."""
     if kind in _READERS:
         _READERS[kind](pattern)
@@ -393,7 +345,7 @@ def _check_pattern(parts: RuleParts) -> None:
             f"`~=` compares texts, and this is a {kind}; write `=`: "
             "a deny of a path ignores case anyway, and so does the host of an address"
         )
-    _check_pattern_kind(kind or _guess_kind(parts.pattern, parts.argument), parts.pattern)
+    check_pattern_kind(kind or _guess_kind(parts.pattern, parts.argument), parts.pattern)
 
 
 def _quote(text: object) -> str:

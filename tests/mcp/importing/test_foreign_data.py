@@ -24,7 +24,7 @@ from .kit import hostile as hostile_server
 
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
-    r"|<\s*/?\s*(system|important|user|assistant|tool_result|start_of_turn)(\b|_message|_prompt|s)[^<>]{0,100}>|\[/?INST\]|<\|[a-z_]+\|>",
+    r"|<\s*/?\s*(system|important|user|assistant|tool_result|start_of_turn)(\b|_message|_prompt|s)[^<>]*>|\[/?INST\]|<\|[a-z_]+\|>",
     re.IGNORECASE,
 )
 HOSTILE = [
@@ -287,7 +287,9 @@ def test_a_hostile_title_of_a_result_is_cleaned(text):
     assert not FORBIDDEN.search(part.name)
 
 
-@example("<user " + "x" * 120 + ">")  # it has too many characters for a mark
+@example("<user " + "x" * 120 + ">")
+@example("<user " + "x" * 300 + ">")  # longer than the piece of a text that is looked back at
+@example("< " * 90 + "<user " + "x" * 300 + "[>]>")
 @given(st.lists(TEXTS | st.sampled_from(["<user ", ">", " " * 120, "\n\n\n", "x" * 60]), max_size=12).map("".join))
 def test_cleaning_twice_equals_cleaning_once(text):
     """A cleaned text is no longer hostile, also if a gap in a mark was shortened."""
