@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from toolkit.access import Command, Writes
+from toolkit.access import Access, Command, Writes
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
@@ -118,3 +118,33 @@ async def test_a_person_who_approves_lets_the_call_run_once(recwarn):
     result = await dispatcher.resume(waiting, Decision.approve(by="ada"))
     assert result.value == "scrapped 6"
     assert (await dispatcher.call("scrap", {"count": 6})).kind == "waiting"
+
+
+class Queries(Access):
+    """The call asks a database."""
+
+    kind = "database"
+
+
+async def test_a_rule_may_name_a_kind_of_access_of_ones_own(recwarn):
+    def ask(where: Annotated[str, Queries]) -> str:
+        """Ask."""
+        return "asked"
+
+    dispatcher = make_dispatcher(ask, "deny ask(database=prod)")
+    assert (await dispatcher.call("ask", {"where": "prod"})).kind == "denied"
+    assert (await dispatcher.call("ask", {"where": "test"})).kind == "ok"
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("further", "kind"),
+    [({}, "denied"), ({"additionalProperties": False}, "denied"), ({"additionalProperties": {"type": "string"}}, "ok")],
+)
+async def test_a_parameter_that_a_foreign_schema_does_not_name_is_a_mistake(further, kind, recwarn):
+    """Unless the schema says that there are further parameters."""
+    schema = {"type": "object", "properties": {"repo": {"type": "string"}}, **further}
+    tool = Tool.from_schema("drop", "Drop it.", schema, lambda arguments: "dropped", read_only=True)
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto", ["deny drop(repository=prod)"]))
+    assert (await dispatcher.call("drop", {"repo": "test"})).kind == kind
+    assert len(recwarn.list) == (kind == "denied")

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._plumbing.wording import in_backticks
+from ..access import access_kinds
 from ..errors import find_nearest
 from ..spec import Tool
 from .rule_texts import find_other_condition
-from .rule_values import Kind, could_be, kind_of, kind_of_name, list_parameters
+from .rule_values import Kind, could_be, kind_of, list_parameters
 from .rules import Rule, check_pattern_kind
 
 __all__ = ["find_mistake", "widen"]
@@ -59,8 +60,9 @@ def _find_wrong_condition(rule: Rule, tool: Tool) -> str | None:
         return None
     parameters = list_parameters(tool)
     if rule.argument is not None:
-        is_open = tool.facts.preflight is not None or tool.signature.schema.get("additionalProperties") is not False
-        if not (rule.argument in parameters or kind_of_name(rule.argument) or is_open):
+        # A schema from outside that is silent about further parameters has none that its author knows of.
+        is_open = tool.signature.schema.get("additionalProperties", False) is not False
+        if not (is_open or rule.argument in parameters or rule.argument in ("path", *access_kinds())):
             near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
             names = ", ".join(f"`{name}`" for name in near)
             return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
