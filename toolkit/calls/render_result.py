@@ -14,8 +14,8 @@ from ..errors import DefinitionError, ErrorInfo, Problem
 from ..results import KINDS, ToolResult, UndescribedResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
-from ..values.codecs.refusals import OutputRefusal
-from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
+from ..values.codecs.refusals import OutputRefusal, SerializerFailure
+from ..values.rendering import as_json, as_shown_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.text_limits import TextLimit
 from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
@@ -89,12 +89,14 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
         else:
             result = _encode_value(value, plan)
     except UnsendableValue as error:
-        result = _build_failure(f"the tool ran, but its result cannot be given: {error}", plan, cause=error)
+        message = f"the tool ran, but its result cannot be given: {error}"
+        result = _build_failure(message, plan, _show_returned(value), cause=error)
     except OutputRefusal as refusal:
         reason = replace_surrogates(str(refusal)[:300])
-        result = _build_failure(
-            f"the tool ran, but it returned what its return annotation does not allow: {reason}", plan
-        )
+        message = f"the tool ran, but it returned what its return annotation does not allow: {reason}"
+        # What a serializer leaves out of a value is not shown because it failed.
+        shown = None if isinstance(refusal, SerializerFailure) else _show_returned(value)
+        result = _build_failure(message, plan, shown)
     result.returned = value
     return result
 
@@ -179,9 +181,8 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
         return result
     if result.parts and result.value is None:
         problem += "; a tool that returns parts says so: `-> ImagePart`, `-> list[ImagePart]`"
-    failure = _build_failure(f"the tool ran, but it returned what its output schema does not allow: {problem}", plan)
-    failure.text += f"\nIt returned: {result.text}"
-    return failure
+    message = f"the tool ran, but it returned what its output schema does not allow: {problem}"
+    return _build_failure(message, plan, result.text)
 
 
 def find_schema_problem(form: Any, plan: CallPlan) -> str | None:
@@ -198,8 +199,29 @@ def find_schema_problem(form: Any, plan: CallPlan) -> str | None:
     return None if error is None else replace_surrogates("; ".join(map(str, explain_errors([error])))[:300])
 
 
-def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = None) -> ToolResult:
-    """Return the result of a call that ran, but whose result cannot be given. It advises against another call."""
+def _show_returned(value: Any) -> str:
+    """Return *value*, which has no result, as a text for the model: every part of it that can be shown."""
+    if isinstance(value, ToolResult):
+        return as_text(as_shown_json(value.text or value.value))
+    if not _has_parts(value):
+        return as_text(as_shown_json(value))
+    return "\n".join(map(_show_part, [value] if isinstance(value, PART_TYPES) else value))
+
+
+def _show_part(part: Any) -> str:
+    try:
+        return _join_parts([_clean_part(part)])
+    except UnsendableValue:
+        return as_text(as_shown_json(part))
+
+
+def _build_failure(message: str, plan: CallPlan, returned: str | None, *, cause: Exception | None = None) -> ToolResult:
+    """
+    Return the result of a call that ran, but whose result cannot be given. It advises against another call.
+
+    *returned* is what the tool returned, as a text. It is part of the result's text, because another call would not
+    give it either.
+    """
     if plan.settings.raise_bugs:
         raise WrongResult(f"`{plan.name}`: {message}") from cause
     _log.warning("`%s`: %s", plan.name, message if cause is not None else "its result is not what its annotation says")
@@ -209,7 +231,8 @@ def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = No
         else "What it does is done, so do not call it again for that; tell the user."
     )
     error = ErrorInfo(message, {"ran": True}, cause)
-    return ToolResult(f"error: {message}\n{advice}", None, "failed", error=error)
+    shown = "" if returned is None else f"\nIt returned: {returned}"
+    return ToolResult(f"error: {message}\n{advice}{shown}", None, "failed", error=error)
 
 
 # Results and parts that a tool made itself.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINAL_TYPES",
     "as_json",
+    "as_shown_json",
     "as_text",
     "copy_arguments",
     "describe_value",
@@ -85,6 +86,16 @@ def require_json(value: Any, shape: Shape | None = None) -> Any:
         UnsendableValue: *value*, or a value in it, has no JSON form.
     """
     return _StrictConversion(shape).convert(value)
+
+
+def as_shown_json(value: Any) -> Any:
+    """
+    Convert *value* to strict JSON that tells a reader what it is, although it has no JSON form of its own.
+
+    An object without a form is the name of its class, and one whose class has a form for other values is its text, such
+    as `"NaN"` for a `Decimal`. This never fails.
+    """
+    return _ShowingConversion().convert(value)
 
 
 def is_strict_json(value: Any) -> bool:
@@ -311,6 +322,20 @@ class _StrictConversion(_Conversion):
                 f"{shown} has no JSON form, unlike other values of its class; return another, or None"
             )
         raise UnsendableValue.of_class(type(value))
+
+
+class _ShowingConversion(_Conversion):
+    """A conversion that shows an object without a JSON form as the name of its class, never as its text in memory."""
+
+    def convert(self, value: Any) -> Any:
+        try:
+            return super().convert(value)
+        except UnsendableValue:  # an array of too many items
+            return f"<{type(value).__name__}>"
+
+    def describe(self, value: Any) -> str:
+        kind = type(value)
+        return describe_value(value) if self._find_codec(kind) is not None else f"<{kind.__name__}>"
 
 
 def _read_codec(kind: type) -> Codec | None:

@@ -17,6 +17,7 @@ __all__ = [
     "OutputRefusal",
     "Refusal",
     "RefusedMetadata",
+    "SerializerFailure",
     "Undescribable",
     "Unresolved",
     "UnsendableType",
@@ -45,6 +46,10 @@ class Refusal(ValueError):  # noqa: N818 -- named after what happens next
 
 class OutputRefusal(Refusal):
     """A result that is of its type, and that a check in the return annotation refuses."""
+
+
+class SerializerFailure(OutputRefusal):
+    """A result that could not be written, because a serializer in the return annotation raised."""
 
 
 def build_type_error(value: Any, expected: str) -> TypeError:
