@@ -258,8 +258,9 @@ class _Conversion:
         if issubclass(kind, Mapping):
             return self._convert_pairs(_limit_items(value.items(), kind, (_TOO_MUCH, _TOO_MUCH)))
         if issubclass(kind, _ITEMS) and not _list_fields(kind):
-            items = self._convert_items(_limit_items(value, kind, _TOO_MUCH))
-            return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
+            items = list(_limit_items(value, kind, _TOO_MUCH))
+            forms = self._convert_items(items)
+            return _order_forms(items, forms) if issubclass(kind, AbstractSet) else forms
         return self._convert_object(value, kind, shape)
 
     def _convert_items(self, items: Iterable[Any]) -> list[Any]:
@@ -336,6 +337,12 @@ class _ShowingConversion(_Conversion):
     def describe(self, value: Any) -> str:
         kind = type(value)
         return describe_value(value) if self._find_codec(kind) is not None else f"<{kind.__name__}>"
+
+
+def _order_forms(items: list[Any], forms: list[Any]) -> list[Any]:
+    from .codecs.containers import order_forms  # few values are sets
+
+    return order_forms(zip(items, forms, strict=True))
 
 
 def _read_codec(kind: type) -> Codec | None:
