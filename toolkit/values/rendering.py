@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arrays import UNKNOWN, Shape, is_array_class, number_repeated, to_plain_value
 from .codecs.registered import has_registered_codec
-from .strictjson.checks import INT_LIMIT, is_valid_text
+from .strictjson.checks import INT_LIMIT, class_name, is_valid_text
 from .unsendable_value import UnsendableValue
 
 if TYPE_CHECKING:
@@ -332,11 +332,10 @@ class _ShowingConversion(_Conversion):
         try:
             return super().convert(value)
         except UnsendableValue:  # an array of too many items
-            return f"<{type(value).__name__}>"
+            return f"<{class_name(value)}>"
 
     def describe(self, value: Any) -> str:
-        kind = type(value)
-        return describe_value(value) if self._find_codec(kind) is not None else f"<{kind.__name__}>"
+        return describe_value(value) if self._find_codec(type(value)) is not None else f"<{class_name(value)}>"
 
 
 def _order_forms(items: list[Any], forms: list[Any]) -> list[Any]:
