@@ -58,8 +58,17 @@ def build_type_error(value: Any, expected: str) -> TypeError:
 
 
 def problems_of(error: Exception) -> Sequence[Problem]:
-    """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
-    return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
+    """
+    Return the problems of *error*, which is a codec's refusal or any exception of a constructor.
+
+    A validator of attrs raises its message and the field.
+    """
+    if isinstance(error, Refusal):
+        return error.problems
+    match error.args:
+        case [str(message), attribute, *_] if type(attribute).__module__.startswith("attr.") and message:
+            return [Problem(message[:300], (getattr(attribute, "alias", None) or attribute.name,))]
+    return [Problem(str(error)[:300] or type(error).__name__)]
 
 
 def problems_below(key: str | int, error: Exception) -> list[Problem]:
