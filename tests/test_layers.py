@@ -29,7 +29,7 @@ ORDER = {
     "builtin/memory": "notes memory_folder memory_tools __init__",
     "builtin/search": "globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses html_tokens html_elements html_text page_text fetcher web_fetch_tool __init__",
-    "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs record_cuts truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
+    "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs record_cuts truncation made_results render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
     "calls/approval": "case request claim answer stage __init__",
     "calls/background": "jobs detached_calls __init__",
     "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports sources __init__",

@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any
 
+import pydantic
 import pytest
 from annotated_types import Ge, MaxLen, Predicate
 
@@ -79,6 +81,79 @@ def test_a_check_in_the_return_annotation_is_never_left_out(returns, value, prob
     result = render_result(value, plan_for(returns))
     assert (result.kind, result.error.details) == ("failed", {"ran": True})
     assert problem in result.error.message
+
+
+@dataclass
+class Price:
+    amount: Decimal
+    city: str
+
+
+class HugeArray:
+    """An array of another package."""
+
+    dtype, size = "int8", 6_000_000
+
+    def tolist(self) -> list[int]:
+        raise MemoryError
+
+
+_PARTS = [TextPart("see"), JsonPart([1, Customer()]), ImagePart(b"x")]
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "problem", "text"),
+    [
+        (list[Decimal], [Decimal("1.5"), Decimal("nan")], "[1]: Decimal('NaN') has no JSON form", '["1.5","NaN"]'),
+        (Any, {"a": Decimal("-inf"), "b": 2}, "a: Decimal('-Infinity') has no", '{"a":"-Infinity","b":2}'),
+        (Price, Price(Decimal("inf"), "Rome"), "amount: Decimal('Infinity')", '{"amount":"Infinity","city":"Rome"}'),
+        (Decimal, Decimal("nan"), "Decimal('NaN') has no JSON form", "NaN"),
+        (dict, {"a": 1, "b": Customer()}, "b: a `", '{"a":1,"b":"<Customer>"}'),
+        (Any, map(str, [1]), "return a list of its items", "<map>"),
+        (Any, ToolResult("words", Customer()), "return a dictionary", "words"),
+        (Any, ToolResult("", [1, Customer()]), "[1]: a `", '[1,"<Customer>"]'),
+        (Any, _PARTS, "[1]: a `", 'see\n{"value":[1,"<Customer>"]}\n[image/png, 1 byte]'),
+        (Any, [HugeArray(), 1], "it has 6,000,000 items", '["<HugeArray>",1]'),
+        (Annotated[int, Ge(3)], 2, "expected at least 3, got 2", "2"),
+        (Annotated[int, pydantic.Field(ge=3)], 2, "expected at least 3, got 2", "2"),
+        (list[Annotated[str, MaxLen(2)]], ["a", "abc"], "expected at most 2 characters", '["a","abc"]'),
+        (Annotated[str, pydantic.AfterValidator(int)], "x", "invalid literal", "x"),
+        (list[Holder], [Holder(Numbered())], "cannot check a list", '[{"count":7}]'),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_refused_result_says_what_was_returned(returns, value, problem, text):
+    """One value without a JSON form does not lose the others, nor does a limit in the return annotation."""
+    result = render_result(value, plan_for(returns))
+    assert (result.kind, result.value) == ("failed", None)
+    assert problem in result.error.message
+    assert result.text.endswith(f"\nIt returned: {text}")
+    assert result.returned is value
+    sent(result)
+
+
+def test_what_a_serializer_cannot_write_is_not_shown():
+    """The serializer may be there to leave something out."""
+    plan = plan_for(Annotated[str, pydantic.PlainSerializer(lambda text: text / 0)])
+    result = render_result("the key", plan)
+    assert result.kind == "failed"
+    assert "the key" not in result.text
+    assert "It returned" not in result.text
+
+
+async def test_what_a_refused_result_shows_is_masked_and_cut():
+    catalog = Catalog()
+
+    @catalog.tool(max_chars=600)
+    async def read() -> list[Decimal | str]:
+        """Read."""
+        return ["hunter2-secret", Decimal("nan"), *["a" * 50] * 100]
+
+    result = await Dispatcher(catalog, redact=["hunter2-secret"]).call("read")
+    assert '\nIt returned: ["' in result.text
+    assert "hunter2" not in result.text
+    assert result.truncated
+    assert len(result.text) <= 600
 
 
 @pytest.mark.parametrize("returns", [..., Any, str, list[Sum], dict[str, Any]], ids=str)

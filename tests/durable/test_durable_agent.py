@@ -45,6 +45,18 @@ async def test_a_decision_alone_answers_the_one_request_of_a_run(tmp_path):
     assert shop.paid == ["A", "B"]
 
 
+async def test_arguments_that_are_no_json_are_refused_as_in_memory(tmp_path):
+    """A provider of one's own may give NaN in an object. The model corrects the call, and the run goes on."""
+    shop = DurableShop(tmp_path, script=[[ToolCall("pay", {"bill": float("nan")}, "a")], "done"])
+    async with shop.open() as durable:
+        run = await durable.run("pay", id="r1")
+    plain_run = await shop.agent.run("pay")
+    refusals = [(result.kind, result.text) for result in run.messages[2].results]
+    assert refusals == [(result.kind, result.text) for result in plain_run.messages[2].results]
+    assert [kind for kind, _ in refusals] == ["bad_args"]
+    assert "bill: nan is not JSON; use a finite number or null" in refusals[0][1]
+
+
 async def test_a_run_continues_after_approvals_in_other_processes(tmp_path):
     """Each bill is paid once, and the same id returns the answer."""
     shop = DurableShop(tmp_path)

@@ -17,12 +17,14 @@ from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.agent.saved.runs import Run
 from toolkit.content import ImagePart, TextPart
 from toolkit.decisions import ApprovalRequest, Grant
+from toolkit.errors import BadArgs
 from toolkit.permissions import Permissions
 from toolkit.permissions.modes import MODES
 from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage, Native, UserMessage
 from toolkit.results import KINDS, ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.spec import Tool
 from toolkit.steps.records import (
     ReplyToPrompts,
     dump_call,
@@ -112,6 +114,25 @@ def test_replies_round_trip(reply: Reply) -> None:
     assert type(copy) is type(reply)
     assert copy == reply
     assert copy.usage.to_json() == reply.usage.to_json()  # also the parts, which are not compared
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=str)
+def test_arguments_that_are_no_json_are_refused_after_they_were_kept(number: float) -> None:
+    """A call that was refused for its arguments must not become another one, such as that with the text "nan"."""
+
+    def probe(x: float | str) -> None:
+        """Probe."""
+
+    reply = Reply(message=AssistantMessage(calls=(ToolCall("probe", {"x": number}, "a"),)), stop="calls")
+    (call,) = load_reply(as_stored(dump_reply(reply))).message.calls
+    with pytest.raises(BadArgs, match="is not JSON; use a finite number or null"):
+        Tool.of(probe).check(call.arguments)
+
+
+def test_a_number_without_a_json_form_in_the_metadata_of_a_result_can_be_kept() -> None:
+    """A hook has put it there."""
+    result = ToolResult("a", metadata={"score": float("nan")})
+    assert load_call(as_stored(dump_call(result, Session())), Session()).metadata == {"score": "nan"}
 
 
 def test_a_reason_to_stop_that_a_provider_made_up_can_be_read() -> None:

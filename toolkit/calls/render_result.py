@@ -5,21 +5,25 @@ Turns the return value of a tool into a result.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
+from .._lazy_names import LazyModule
 from ..errors import DefinitionError, ErrorInfo, Problem
-from ..results import KINDS, ToolResult, UndescribedResult
+from ..results import ToolResult, UndescribedResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
-from ..values.codecs.refusals import OutputRefusal
-from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
+from ..values.codecs.refusals import OutputRefusal, SerializerFailure
+from ..values.rendering import as_text, is_strict_json, replace_surrogates, require_json
 from ..values.text_limits import TextLimit
 from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
+
+if TYPE_CHECKING:
+    from . import made_results
+else:  # most results are plain values
+    made_results = LazyModule(f"{__package__}.made_results")
 
 __all__ = ["WrongResult", "find_schema_problem", "render", "render_hook_result", "render_result"]
 
@@ -81,20 +85,22 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
         return _build_plain_result(as_text(form), form, value)
     try:
         if isinstance(value, ToolResult):
-            result = _sanitize_result(value)
+            result = made_results.sanitize_result(value)
             if not isinstance(value, UndescribedResult):
                 result = _check_value(result, plan)
-        elif _has_parts(value):
-            result = _check_value(_build_from_parts(value), plan)
+        elif made_results.has_parts(value):
+            result = _check_value(made_results.build_from_parts(value), plan)
         else:
             result = _encode_value(value, plan)
     except UnsendableValue as error:
-        result = _build_failure(f"the tool ran, but its result cannot be given: {error}", plan, cause=error)
+        message = f"the tool ran, but its result cannot be given: {error}"
+        result = _build_failure(message, plan, made_results.show_returned(value), cause=error)
     except OutputRefusal as refusal:
         reason = replace_surrogates(str(refusal)[:300])
-        result = _build_failure(
-            f"the tool ran, but it returned what its return annotation does not allow: {reason}", plan
-        )
+        message = f"the tool ran, but it returned what its return annotation does not allow: {reason}"
+        # What a serializer leaves out of a value is not shown because it failed.
+        shown = None if isinstance(refusal, SerializerFailure) else made_results.show_returned(value)
+        result = _build_failure(message, plan, shown)
     result.returned = value
     return result
 
@@ -107,9 +113,9 @@ def render_hook_result(value: Any) -> ToolResult:
     """
     try:
         if isinstance(value, ToolResult):
-            result = _sanitize_result(value)
-        elif _has_parts(value):
-            result = _build_from_parts(value)
+            result = made_results.sanitize_result(value)
+        elif made_results.has_parts(value):
+            result = made_results.build_from_parts(value)
         else:
             form = require_json(value)
             result = ToolResult(as_text(form), form)
@@ -179,9 +185,8 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
         return result
     if result.parts and result.value is None:
         problem += "; a tool that returns parts says so: `-> ImagePart`, `-> list[ImagePart]`"
-    failure = _build_failure(f"the tool ran, but it returned what its output schema does not allow: {problem}", plan)
-    failure.text += f"\nIt returned: {result.text}"
-    return failure
+    message = f"the tool ran, but it returned what its output schema does not allow: {problem}"
+    return _build_failure(message, plan, result.text)
 
 
 def find_schema_problem(form: Any, plan: CallPlan) -> str | None:
@@ -198,8 +203,13 @@ def find_schema_problem(form: Any, plan: CallPlan) -> str | None:
     return None if error is None else replace_surrogates("; ".join(map(str, explain_errors([error])))[:300])
 
 
-def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = None) -> ToolResult:
-    """Return the result of a call that ran, but whose result cannot be given. It advises against another call."""
+def _build_failure(message: str, plan: CallPlan, returned: str | None, *, cause: Exception | None = None) -> ToolResult:
+    """
+    Return the result of a call that ran, but whose result cannot be given. It advises against another call.
+
+    *returned* is what the tool returned, as a text. It is part of the result's text, because another call would not
+    give it either.
+    """
     if plan.settings.raise_bugs:
         raise WrongResult(f"`{plan.name}`: {message}") from cause
     _log.warning("`%s`: %s", plan.name, message if cause is not None else "its result is not what its annotation says")
@@ -209,84 +219,5 @@ def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = No
         else "What it does is done, so do not call it again for that; tell the user."
     )
     error = ErrorInfo(message, {"ran": True}, cause)
-    return ToolResult(f"error: {message}\n{advice}", None, "failed", error=error)
-
-
-# Results and parts that a tool made itself.
-
-
-def _sanitize_result(result: ToolResult) -> ToolResult:
-    """Return a tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
-    parts = [_clean_part(part) for part in result.parts or ()]
-    value = require_json(result.value)
-    text = as_text(require_json(result.text))
-    if not text and not result.is_error:
-        text = _join_parts(parts) if parts and value is None else as_text(value)
-    error = result.error
-    return ToolResult(
-        text,
-        value,
-        result.kind if result.kind in KINDS else "failed",
-        error=None
-        if error is None
-        else ErrorInfo(as_text(as_json(error.message)), _as_json_object(error.details) or {}, error.cause),
-        parts=parts,
-        request=None
-        if result.request is None
-        else replace(result.request, arguments=_as_json_object(result.request.arguments)),
-        metadata=_as_json_object(result.metadata),
-        full_text=None if result.full_text is None else as_text(require_json(result.full_text)),
-    )
-
-
-def _as_json_object(value: Any) -> Any:
-    """Return a JSON object for *value*, which should be a mapping, or None if it is empty."""
-    form = as_json(value) if value else None
-    return form if form is None or isinstance(form, dict) else {"value": form}
-
-
-def _has_parts(value: Any) -> bool:
-    return isinstance(value, PART_TYPES) or (
-        type(value) in (list, tuple) and any(isinstance(item, PART_TYPES) for item in value)
-    )
-
-
-def _build_from_parts(value: Part | Iterable[Any]) -> ToolResult:
-    parts = [_clean_part(item) for item in ([value] if isinstance(value, PART_TYPES) else value)]
-    values = [part.value for part in parts if isinstance(part, JsonPart)]
-    return ToolResult(_join_parts(parts), values[0] if len(values) == 1 else values or None, parts=parts)
-
-
-def _clean_part(part: Any) -> Part:
-    """Return *part* without content that cannot be sent. A value that is not a part becomes one."""
-    match part:
-        case TextPart(text=text):
-            return TextPart(as_text(require_json(text)))
-        case ImagePart(data=bytes() | bytearray() | memoryview() as data, media_type=media_type):
-            return ImagePart(bytes(data), as_text(require_json(media_type)))
-        case FilePart():
-            return FilePart(
-                as_text(require_json(part.uri)), _as_optional_text(part.media_type), _as_optional_text(part.name)
-            )
-        case AudioPart():
-            return part
-        case ResourcePart(content=str() as content):
-            return replace(part, content=replace_surrogates(content))
-        case ResourcePart():
-            return part
-        case JsonPart(value=value):
-            return JsonPart(require_json(value))
-        case str():
-            return TextPart(replace_surrogates(part))
-        case _:
-            return JsonPart(require_json(part))
-
-
-def _as_optional_text(value: Any) -> str | None:
-    return None if value is None else as_text(require_json(value))
-
-
-def _join_parts(parts: Sequence[Part]) -> str:
-    from ..values.part_texts import render_part  # most results have no parts
-
-    return "\n".join(map(render_part, parts))
+    shown = "" if returned is None else f"\nIt returned: {returned}"
+    return ToolResult(f"error: {message}\n{advice}{shown}", None, "failed", error=error)

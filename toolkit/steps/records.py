@@ -7,6 +7,7 @@ restores the grants and the mode of a session. So the place where records are ke
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast, get_args
@@ -16,7 +17,8 @@ from ..providers.base import Reply, StopReason, Usage
 from ..providers.messages import AssistantMessage, UserMessage, message_from_json
 from ..results import ToolResult
 from ..session import Session
-from ..values.rendering import as_json, is_strict_json
+from ..values.rendering import as_json, as_text, is_strict_json
+from ..values.strictjson.checks import is_plain_json
 from .session_changes import SessionState, apply_changes, count_written, describe_changes, read_state
 
 __all__ = [
@@ -61,9 +63,12 @@ def dump_reply(reply: Reply) -> dict[str, Any]:
     A reason to stop that a provider has made up is written as "answer", which the run takes it for.
     """
     said = reply.said if isinstance(reply, ReplyToPrompts) else ()
+    message = reply.message.to_json()
+    for call in message.get("calls", ()):
+        call["arguments"] = _keep_refusable(call["arguments"])
     record = {
         "version": VERSION,
-        "message": reply.message.to_json(),
+        "message": message,
         "stop": reply.stop if reply.stop in get_args(StopReason) else "answer",
         "usage": reply.usage.to_json(),
         "model": reply.model,
@@ -71,6 +76,20 @@ def dump_reply(reply: Reply) -> dict[str, Any]:
         **({"said": [message.to_json() for message in said]} if said else {}),
     }
     return as_strict_json(record)
+
+
+def _keep_refusable(arguments: Any) -> Any:
+    """
+    Return *arguments*, or a text if they are not JSON, as with NaN.
+
+    As the text, they are refused when the record is read, as they were before. What has no such text is converted.
+    """
+    if isinstance(arguments, str) or is_plain_json(arguments):
+        return arguments
+    try:
+        return json.dumps(arguments)
+    except (TypeError, ValueError, RecursionError):
+        return arguments
 
 
 def load_reply(record: Mapping[str, Any]) -> Reply:
@@ -125,8 +144,14 @@ def load_call(record: Mapping[str, Any], session: Session) -> ToolResult:
 
 
 def as_strict_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return *record* as JSON. The metadata that a hook adds to a result may be something else."""
-    return record if is_strict_json(record) else cast("dict[str, Any]", as_json(record))
+    """Return *record* as JSON. The metadata that a hook adds to a result may be something else, such as NaN."""
+    try:
+        as_text(record)
+        if is_strict_json(record):
+            return record
+    except (TypeError, ValueError):  # it cannot be encoded
+        pass
+    return cast("dict[str, Any]", as_json(record))
 
 
 def read_fields(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arrays import UNKNOWN, Shape, is_array_class, number_repeated, to_plain_value
 from .codecs.registered import has_registered_codec
-from .strictjson.checks import INT_LIMIT, is_valid_text
+from .strictjson.checks import INT_LIMIT, class_name, is_valid_text
 from .unsendable_value import UnsendableValue
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINAL_TYPES",
     "as_json",
+    "as_shown_json",
     "as_text",
     "copy_arguments",
     "describe_value",
@@ -85,6 +86,16 @@ def require_json(value: Any, shape: Shape | None = None) -> Any:
         UnsendableValue: *value*, or a value in it, has no JSON form.
     """
     return _StrictConversion(shape).convert(value)
+
+
+def as_shown_json(value: Any) -> Any:
+    """
+    Convert *value* to strict JSON that tells a reader what it is, although it has no JSON form of its own.
+
+    An object without a form is the name of its class, and one whose class has a form for other values is its text, such
+    as `"NaN"` for a `Decimal`. This never fails.
+    """
+    return _ShowingConversion().convert(value)
 
 
 def is_strict_json(value: Any) -> bool:
@@ -247,8 +258,9 @@ class _Conversion:
         if issubclass(kind, Mapping):
             return self._convert_pairs(_limit_items(value.items(), kind, (_TOO_MUCH, _TOO_MUCH)))
         if issubclass(kind, _ITEMS) and not _list_fields(kind):
-            items = self._convert_items(_limit_items(value, kind, _TOO_MUCH))
-            return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
+            items = list(_limit_items(value, kind, _TOO_MUCH))
+            forms = self._convert_items(items)
+            return _order_forms(items, forms) if issubclass(kind, AbstractSet) else forms
         return self._convert_object(value, kind, shape)
 
     def _convert_items(self, items: Iterable[Any]) -> list[Any]:
@@ -311,6 +323,25 @@ class _StrictConversion(_Conversion):
                 f"{shown} has no JSON form, unlike other values of its class; return another, or None"
             )
         raise UnsendableValue.of_class(type(value))
+
+
+class _ShowingConversion(_Conversion):
+    """A conversion that shows an object without a JSON form as the name of its class, never as its text in memory."""
+
+    def convert(self, value: Any) -> Any:
+        try:
+            return super().convert(value)
+        except UnsendableValue:  # an array of too many items
+            return f"<{class_name(value)}>"
+
+    def describe(self, value: Any) -> str:
+        return describe_value(value) if self._find_codec(type(value)) is not None else f"<{class_name(value)}>"
+
+
+def _order_forms(items: list[Any], forms: list[Any]) -> list[Any]:
+    from .codecs.containers import order_forms  # few values are sets
+
+    return order_forms(zip(items, forms, strict=True))
 
 
 def _read_codec(kind: type) -> Codec | None:

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from tests.values.codecs.metadata_kit import fail, inside
 from toolkit import DefinitionError, Tool
 
-from .kit import problem, read, tool_for
+from .kit import problem, read, schema_of, tool_for
 
 
 @dataclass
@@ -159,3 +159,59 @@ def test_a_default_is_checked_if_the_field_has_validate_default():
     assert with_default(default="..").check({}) == {"value": ".."}
     with pytest.raises(DefinitionError, match="parameter `value`: .*the default is refused: stays outside"):
         with_default(default="..", validate_default=True)
+
+
+@attrs.define
+class Parcel:
+    """Its constructor runs the validators, after the converters."""
+
+    width: int = attrs.field(default=1, validator=attrs.validators.ge(0))
+    name: str = attrs.field(default="a", validator=[attrs.validators.max_len(3), attrs.validators.min_len(1)])
+    limit: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.lt(5)))
+    _weight: float = attrs.field(default=1.0, validator=attrs.validators.gt(0))
+    kind: str = attrs.field(default="x", validator=attrs.validators.in_(["x", "y"]))
+    doubled: int = attrs.field(default=1, converter=lambda number: number * 2, validator=attrs.validators.ge(4))
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"width": -1}, "value.width: expected at least 0, got -1"),
+        ({"name": "abcd"}, "value.name: expected at most 3 characters"),
+        ({"name": ""}, "value.name: expected at least 1 character"),
+        ({"limit": 5}, "value.limit: expected less than 5, got 5"),
+        ({"weight": 0}, "value.weight: expected more than 0, got 0"),
+        ({"kind": "z"}, "value.kind: 'kind' must be in ['x', 'y'] (got 'z')"),
+        ({"doubled": 1}, "value: 'doubled' must be >= 4: 2"),
+    ],
+    ids=str,
+)
+def test_what_a_validator_of_attrs_refuses_names_the_field(form, message, validation):
+    refusal = problem(Parcel, {"doubled": 2, **form}, validation)
+    assert refusal.startswith(message)
+    assert "Attribute(" not in refusal
+
+
+def test_the_bounds_and_lengths_of_validators_of_attrs_are_in_the_schema():
+    """A converter may make a valid value of any argument, and a result is not validated."""
+    parts = schema_of(Parcel)["properties"]
+    stated = {name: set(part) - {"type", "default", "format"} for name, part in parts.items()}
+    assert stated["width"] == {"minimum"}
+    assert stated["name"] == {"minLength", "maxLength"}
+    assert stated["limit"] == {"exclusiveMaximum"}
+    assert stated["weight"] == {"exclusiveMinimum"}
+    assert not stated["kind"] | stated["doubled"]
+
+
+@attrs.define(init=False)
+class Handmade:
+    """Its constructor runs no validator."""
+
+    width: int = attrs.field(validator=attrs.validators.ge(0))
+
+    def __init__(self, width: int) -> None:
+        self.width = abs(width)
+
+
+def test_a_handwritten_constructor_decides_whether_validators_run(validation):
+    assert read(Handmade, {"width": -1}, validation).width == 1

@@ -317,7 +317,7 @@ class Small(NamedTuple("_Small", [("x", int)])):
         (Box[Range], {"item": {"low": 2, "high": 1}}, "value.item: low must not be above high"),
         (Range | None, {"low": 2, "high": 1}, "value: low must not be above high"),
         (Broken, {"x": 1}, "value: RuntimeError"),
-        (Checked, {"x": 10}, "value: 'x' must be < 10: 10"),
+        (Checked, {"x": 10}, "value.x: expected less than 10, got 10"),
         (Small, {"x": 11}, "value: too big"),
     ],
 )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...catalogs.views import CatalogView
-from ...errors import BadArgs, DefinitionError
+from ...errors import BadArgs, DefinitionError, Problem
 from ...results import ToolCall
 from ...spec import Tool
 from ...values.schemas.validator import check_schema
@@ -163,11 +163,21 @@ def _find_objection(tool: Tool, value: Any) -> Objection | None:
     try:
         check_arguments(tool, value)
     except BadArgs as error:
-        place = "/".join(map(str, error.problems[0].path)) if error.problems else ""
-        return "validate" if tool.facts.validate is not None else "format", f"#/{place}"
-    except Exception:  # noqa: BLE001 -- a user's codec may raise anything; such a value is not accepted
-        return "format", "#"
+        problem = next(iter(error.problems), error)
+        place = "/".join(map(str, problem.path)) if isinstance(problem, Problem) else ""
+        return Objection(_name_check(tool, value), f"#/{place}", str(problem))
+    except Exception as error:  # noqa: BLE001 -- a user's codec may raise anything; such a value is not accepted
+        return Objection("decode", "#", f"{type(error).__name__}: {error}"[:300])
     return None
+
+
+def _name_check(tool: Tool, value: Any) -> str:
+    """Return what refuses *value*, which fits the schema of *tool*: the decoding of arguments or `validate`."""
+    try:
+        tool.about.checker.check(value)
+    except BadArgs:
+        return "decode"
+    return "validate"
 
 
 def _draw_first(draw: st.DrawFn, strategy: Strategy, predicate: Callable[[Any], bool]) -> Any:

@@ -33,7 +33,8 @@ class Unsupported(ToolkitError):  # noqa: N818 -- named by what happened, as all
     No values can be drawn for a schema, or too few of the drawn values fit it.
 
     Attributes:
-        keyword: The keyword of the schema that prevents it.
+        keyword: The keyword of the schema that prevents it; `decode` for a check in an annotation or a class that no
+            keyword states, such as `Predicate`, and `validate` for that of the tool.
         place: The place of the keyword in the schema: "#/properties/name/pattern".
     """
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...values.schemas.keywords import equality_key
 from ...values.strictjson.checks import copy_json
@@ -41,7 +41,15 @@ _MAX_REFUSED_VALUES = 100
 _MAX_FAILED_EXAMPLES = 30
 """How many different values, and how many examples, may fail before the guard gives up, if no value has ever fitted."""
 
-Objection = tuple[str, str]
+
+class Objection(NamedTuple):
+    """Which keyword refuses a value, its place in the schema, and for a check that no keyword states, what it says."""
+
+    keyword: str
+    place: str
+    reason: str = ""
+
+
 """The keyword that refuses a value, and the keyword's place in the schema."""
 
 
@@ -224,9 +232,11 @@ class Guard:
                 try:
                     error = next(validator.iter_errors(value), None)
                 except (ArithmeticError, ValueError, RecursionError):
-                    return "schema", place  # jsonschema itself fails on the value, so no call would be accepted
+                    return Objection(
+                        "schema", place
+                    )  # jsonschema itself fails on the value, so no call would be accepted
                 if error is not None:
-                    return str(error.validator), "/".join([place, *map(str, error.schema_path)])
+                    return Objection(str(error.validator), "/".join([place, *map(str, error.schema_path)]))
             return None
 
         return cls(find_objection, subject).restrict(strategy)
@@ -257,10 +267,15 @@ class Guard:
         is_hopeless = self._failed_examples >= _MAX_FAILED_EXAMPLES or len(self._objections) >= _MAX_REFUSED_VALUES
         if self._has_fitted or not is_hopeless:
             return
-        (keyword, place), _ = Counter(self._objections.values()).most_common(1)[0]
+        objections = self._objections.values()
+        (keyword, place), _ = Counter((keyword, place) for keyword, place, _ in objections).most_common(1)[0]
+        blame, remedy = f"`{keyword}` at {place} refused most of them", "Write the schema"
+        if reason := next(reason for *key, reason in objections if key == [keyword, place]):
+            blame = f"most of them were refused by {keyword}, as here: {reason}"
+            remedy = "Give the tool `examples=`, write the schema"
         raise build_failed_check_class()(
-            f"{self._subject}: none of the values that were drawn fits; `{keyword}` at {place} refused most of "
-            f"them. Write the schema so that values can be drawn from it, or make them yourself",
+            f"{self._subject}: none of the values that were drawn fits; {blame}. "
+            f"{remedy} so that values can be drawn from it, or make them yourself",
             keyword=keyword,
             place=place,
         )

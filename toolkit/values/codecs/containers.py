@@ -25,7 +25,7 @@ from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import Refusal, Undescribable, build_type_error, problems_below
 
-__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions"]
+__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "order_forms"]
 
 MAX_COLLISIONS = 1000
 """A number of items that does no harm, even if all of them have the same hash."""
@@ -107,8 +107,8 @@ def _set_codec(item: Codec, build: type[set[Any] | frozenset[Any]]) -> Codec:
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, abc.Set):
             raise build_type_error(value, "Set")
-        # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
-        return sorted((item.encode(element) for element in value), key=_sort_key)
+        # A set has no order. Its JSON form has one, so that equal sets have equal forms.
+        return order_forms((element, item.encode(element)) for element in value)
 
     def emit(writer: CodeWriter, value: str) -> str:
         writer.require(f"type({value}) is list")
@@ -129,6 +129,21 @@ def _set_codec(item: Codec, build: type[set[Any] | frozenset[Any]]) -> Codec:
         hashable=build is frozenset and item.hashable,
         emit=emit,
     )
+
+
+def order_forms(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
+    """
+    Return the JSON forms in *pairs*, each of which is an item of a set and its form.
+
+    Items that can be compared are in their natural order, and others in the order of the texts of their forms.
+    """
+    by_text = sorted(pairs, key=lambda pair: _sort_key(pair[1]))
+    try:
+        # The sort is stable and begins with a fixed order, so it also fixes the order of items that `<` leaves open.
+        ordered = sorted(by_text, key=lambda pair: pair[0])
+    except Exception:  # noqa: BLE001 -- most classes have no `<`, and one may raise anything
+        ordered = by_text
+    return [form for _, form in ordered]
 
 
 def _sort_key(form: Any) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, Never, get_args, get_origin
@@ -23,6 +23,7 @@ import typing_extensions
 from .base import Codec, CodecRules, HintReader, RecordParts
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .code_writer import CodeWriter, InlineEncode, is_identifier
+from .limits import Limit, apply_limits, iter_bound_limits, iter_length_limits
 from .objects import MISSING, ObjectField, build_encoder, object_codec, read_field_default
 from .refusals import RefusedMetadata, UnsendableType, build_type_error
 
@@ -211,9 +212,13 @@ def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
             continue
         has_factory = isinstance(attribute.default, attr.Factory)
         has_default = attribute.default is not attr.NOTHING and not has_factory
+        codec = hints.codec(attribute.name, Any if attribute.type is None else attribute.type)
+        # A validator sees what a converter has made of the argument, and a handwritten constructor may call none.
+        if attribute.converter is None and not hints.reader.for_output and not hasattr(hints.cls, "__attrs_init__"):
+            codec = _limit_by_validator(codec, attribute.validator)
         field = ObjectField(
             name=attribute.alias,
-            codec=hints.codec(attribute.name, Any if attribute.type is None else attribute.type),
+            codec=codec,
             required=attribute.init and attribute.default is attr.NOTHING,
             # A factory that takes the unfinished object must be left to the constructor.
             default=attribute.default if has_default else MISSING,
@@ -222,6 +227,33 @@ def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
         )
         fields.append(_with_description(field, (attribute.metadata or {}).get("description")))
     return fields
+
+
+_COMPARISONS = {">=": "ge", ">": "gt", "<=": "le", "<": "lt"}
+
+
+def _limit_by_validator(codec: Codec, validator: Any) -> Codec:
+    """Return *codec* with the limits that a *validator* of attrs states. The constructor checks the others alone."""
+    limits = list(_iter_validator_limits(codec, validator))
+    return apply_limits(codec, limits) if limits and "$ref" not in codec.schema else codec
+
+
+def _iter_validator_limits(codec: Codec, validator: Any) -> Iterator[Limit]:
+    kind = type(validator)
+    if kind.__module__ not in ("attr.validators", "attr._make"):
+        return
+    match kind.__name__:
+        case "_AndValidator":
+            for inner in validator._validators:  # noqa: SLF001 -- attrs has no other way to read it
+                yield from _iter_validator_limits(codec, inner)
+        case "_OptionalValidator":
+            yield from _iter_validator_limits(codec, validator.validator)
+        case "_NumberValidator" if validator.compare_op in _COMPARISONS:
+            yield from iter_bound_limits(codec, _COMPARISONS[validator.compare_op], validator.bound)
+        case "_MinLengthValidator":
+            yield from iter_length_limits(codec, "min_length", validator.min_length)
+        case "_MaxLengthValidator":
+            yield from iter_length_limits(codec, "max_length", validator.max_length)
 
 
 # Typed dicts.

@@ -17,6 +17,7 @@ __all__ = [
     "OutputRefusal",
     "Refusal",
     "RefusedMetadata",
+    "SerializerFailure",
     "Undescribable",
     "Unresolved",
     "UnsendableType",
@@ -47,14 +48,27 @@ class OutputRefusal(Refusal):
     """A result that is of its type, and that a check in the return annotation refuses."""
 
 
+class SerializerFailure(OutputRefusal):
+    """A result that could not be written, because a serializer in the return annotation raised."""
+
+
 def build_type_error(value: Any, expected: str) -> TypeError:
     """Return the exception that encoding raises for a value of another type."""
     return TypeError(f"expected {expected}, got {type(value).__name__}")
 
 
 def problems_of(error: Exception) -> Sequence[Problem]:
-    """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
-    return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
+    """
+    Return the problems of *error*, which is a codec's refusal or any exception of a constructor.
+
+    A validator of attrs raises its message and the field.
+    """
+    if isinstance(error, Refusal):
+        return error.problems
+    match error.args:
+        case [str(message), attribute, *_] if type(attribute).__module__.startswith("attr.") and message:
+            return [Problem(message[:300], (getattr(attribute, "alias", None) or attribute.name,))]
+    return [Problem(str(error)[:300] or type(error).__name__)]
 
 
 def problems_below(key: str | int, error: Exception) -> list[Problem]:

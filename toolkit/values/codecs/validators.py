@@ -25,7 +25,7 @@ from .code_writer import CodeWriter
 from .definitions import assemble_schema
 from .limits import refuse_async
 from .ranks import CodecRank, narrow_breadth
-from .refusals import OutputRefusal, Refusal, RefusedMetadata, build_type_error, problems_of
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, SerializerFailure, build_type_error, problems_of
 from .schema_first import make_strict_codec
 
 __all__ = [
@@ -236,7 +236,7 @@ def apply_serializer(base: Codec, item: Any, name: str, reader: HintReader) -> C
         try:
             return dump(value, mode="json")
         except Exception as error:
-            raise OutputRefusal(
+            raise SerializerFailure(
                 Problem(f"`{_name_of(function)}` raised {type(error).__name__}: {error}"[:300])
             ) from error
 
