@@ -8,6 +8,8 @@ import contextlib
 import io
 import json
 import logging
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -123,10 +125,12 @@ def test_log_records_are_shown_only_with_debug(debug):
 LOUD = '''
 import os
 import subprocess
+import sys
 
 from toolkit import tool
 
 os.write(1, b"module\\n")
+sys.__stdout__.write("kept\\n")
 
 
 @tool(read_only=True)
@@ -141,6 +145,24 @@ def loud() -> str:
 def test_what_a_program_of_a_tool_prints_is_not_in_the_output_of_the_command(shop):
     """It inherits the descriptor of standard output, whatever `sys.stdout` is. JSON with a word before it is no JSON."""
     shop.write("loud.py", LOUD)
-    ran = shop.process("call", "loud.py", "loud")
+    ran = shop.process("call", "loud.py", "loud", PYTHONUNBUFFERED="")
     assert (ran.code, ran.json["value"]) == (0, "done")
-    assert ran.err.splitlines() == ["module", "program", "descriptor"]
+    assert ran.err.splitlines() == ["module", "program", "descriptor", "kept"]
+
+
+def test_what_a_module_prints_while_it_loads_is_not_among_the_messages_of_a_server(shop):
+    """A line that is no message ends the connection of some clients."""
+    shop.write("loud.py", LOUD)
+    ran = shop.process("serve", "loud.py", input='{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n', PYTHONUNBUFFERED="")
+    assert [json.loads(line)["id"] for line in ran.out.splitlines()] == [1]
+    assert ran.err.splitlines() == ["module", "kept"]
+
+
+@pytest.mark.parametrize(("closed", "shown"), [("<&-", "done"), ("2>&-", "done"), (">&-", ""), ("<&- >&- 2>&-", "")])
+def test_a_command_works_without_a_standard_stream(shop, closed, shown):
+    """Cron jobs and daemons may have none. The next file that is opened would have its number, and get what it gets."""
+    shop.write("loud.py", LOUD)
+    words = f"{sys.executable} -m toolkit call loud.py loud --output text {closed}"
+    ran = subprocess.run(words, shell=True, cwd=shop.folder, capture_output=True, text=True, check=False)  # noqa: S602 -- our words
+    assert (ran.returncode, ran.stdout.strip()) == (0, shown)
+    assert "Traceback" not in ran.stderr

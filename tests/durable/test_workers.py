@@ -352,7 +352,7 @@ async def test_a_run_of_an_unknown_kind_is_left_to_another_worker(tmp_path, monk
 def test_a_run_that_another_worker_has_taken_gets_no_job(tmp_path):
     """The other worker may have been faster than the beat."""
     journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
-    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"queue": "toolkit", "kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     takeover = Takeover(journal, engine, Observer(1.0, 1.0), **options)
     for name in ("stays", "taken", "purged"):
         takeover.leave_to_others(journal.create(name, "new", {}, now=1.0)[0])
@@ -380,7 +380,7 @@ def test_a_run_that_has_ended_gets_no_job(tmp_path):
             return super().find_missing(job_ids)
 
     engine = QuickEngine()
-    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"queue": "toolkit", "kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
     assert (journal.get("a").status, engine.jobs) == ("done", {})
     journal.close()
@@ -395,7 +395,7 @@ def test_a_run_without_a_job_is_found_with_any_clock(tmp_path, changed_at, is_fo
     """A run that has just changed is about to get its job. A time in the future is not waited for."""
     journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
     journal.create("a", "toy", {}, now=changed_at)
-    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"queue": "toolkit", "kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
     assert bool(engine.jobs) is is_found
     journal.close()
@@ -411,7 +411,7 @@ def test_a_run_of_a_dead_worker_with_a_fast_clock_is_taken_over(tmp_path):
     for _ in range(12):
         observer.look(journal.read_workers())
         clock.now += 1.0
-    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    options = {"queue": "toolkit", "kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
     Takeover(journal, engine, observer, **options).take_over_dead()
     assert [job.run_id for job, _ in engine.jobs.values()] == ["a"]
     journal.close()

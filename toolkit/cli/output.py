@@ -99,14 +99,16 @@ class Output:
 
 
 @contextlib.contextmanager
-def claimed_stdout() -> Iterator[TextIO]:
+def claimed_stdout(stream: TextIO | None = None) -> Iterator[TextIO]:
     """
     Yield standard output for the command alone. What others write there until the block ends goes to standard error.
+
+    *stream* is standard output if `sys.stdout` is not.
 
     The programs that a tool starts, and libraries in C, write to the descriptor, whatever `sys.stdout` is. In a
     terminal nothing changes, because both are the same place there.
     """
-    stream = sys.stdout
+    stream = stream or sys.stdout
     if not _is_piped_descriptor(stream):
         yield stream
         return
@@ -122,6 +124,8 @@ def claimed_stdout() -> Iterator[TextIO]:
         with open(own, "w", encoding=stream.encoding, errors=stream.errors, closefd=False) as file:
             yield file
     finally:
+        with contextlib.suppress(OSError, ValueError):  # it is closed
+            stream.flush()  # a module may have kept it from before, as `sys.__stdout__`
         os.dup2(own, 1)
         os.close(own)
 

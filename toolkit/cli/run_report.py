@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from .._plumbing.wording import format_count
-from ..durable.journal.records import EventRow, RunRow, WorkerRow
+from ..durable.journal.records import EventRow, RunRow, WorkerRow, find_queue
 from ..durable.run_reports import (
     FLOW,
     RunReport,
@@ -20,7 +20,6 @@ from ..durable.run_reports import (
     describe_waits,
     describe_worker,
     find_prompt,
-    find_queue,
     find_reason,
     format_time,
     is_gone,

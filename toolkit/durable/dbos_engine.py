@@ -65,8 +65,7 @@ class DbosEngine(Engine):
         self._url = url
         self.place = hide_password(url)
         self._name = name
-        # The name of a version belongs to one application of a database, and each queue is an application.
-        self._version = f"{name}-{_VERSION}"
+        self._version = _version_of(name)
         self._poll_seconds = poll_seconds
         self._serializer = JsonSerializer()
         self._worker: _Worker | None = None
@@ -85,13 +84,16 @@ class DbosEngine(Engine):
 
     def enqueue(self, job: RunJob) -> None:
         with _translated_errors():
+            earlier = self._find_earlier(job)
+            queue = job.queue or (earlier and earlier.queue_name) or self._name
             options: dict[str, Any] = {
                 "workflow_name": _WORKFLOW,
-                "queue_name": self._name,
+                "queue_name": queue,
+                "application_name": queue,
                 "workflow_id": job.id,
                 "workflow_id_reuse_policy": "reject",
-                "app_version": self._version,
-                "priority": self._choose_priority(job),
+                "app_version": _version_of(queue),
+                "priority": _choose_priority(job, earlier),
                 # A queue with a limit for each principal delivers only jobs that have one.
                 "queue_partition_key": job.principal or _NO_PRINCIPAL,
             }
@@ -101,19 +103,20 @@ class DbosEngine(Engine):
                 try:
                     self._client.enqueue(options, job.run_id)  # type: ignore[arg-type]  # a TypedDict, in two steps
                 except dbos_errors.DBOSWorkflowIDInUseError:
-                    if self._reuse(job):
+                    if self._reuse(job, queue):
                         return
                 else:
                     return
             raise DurableError(f"the job {job.id!r} could not be enqueued: others remove it all the time", why="busy")
 
-    def _reuse(self, job: RunJob) -> bool:
-        """Return whether a job with the id of *job* will be delivered when it should; if not, remove it."""
+    def _reuse(self, job: RunJob, queue: str) -> bool:
+        """Return whether a job with the id of *job* will be delivered when and where it should; if not, remove it."""
         status = self._read_status(job.id)
         if status is None:
             return False  # it was removed just now
         is_delayed = status.status == "DELAYED"
-        if status.status not in _UNFINISHED or (is_delayed and not job.delay_seconds):
+        is_elsewhere = status.status != "PENDING" and status.queue_name != queue
+        if status.status not in _UNFINISHED or is_elsewhere or (is_delayed and not job.delay_seconds):
             # Workers look once a second for jobs whose delay is over, and much more often for new ones.
             self._client.delete_workflows([job.id])
             return False
@@ -121,15 +124,10 @@ class DbosEngine(Engine):
             self._client.set_workflow_delay(job.id, delay_seconds=job.delay_seconds)
         return True
 
-    def _choose_priority(self, job: RunJob) -> int:
-        if job.priority is not None:
-            # DBOS begins with the lowest number, and takes 1 and above.
-            return 1 + MAX_PRIORITY - job.priority
-        for job_id in (job.id, job.after):  # a job that is made once more keeps its own
-            earlier = None if job_id is None else self._read_status(job_id)
-            if earlier is not None and earlier.priority:
-                return earlier.priority
-        return 1 + MAX_PRIORITY
+    def _find_earlier(self, job: RunJob) -> WorkflowStatus | None:
+        """Return the job that *job* is made from once more, or the job before it."""
+        statuses = (None if job_id is None else self._read_status(job_id) for job_id in (job.id, job.after))
+        return next(filter(None, statuses), None)
 
     def _read_status(self, job_id: str) -> WorkflowStatus | None:
         return next(iter(self._list(workflow_ids=[job_id])), None)
@@ -329,6 +327,18 @@ def _translated_errors() -> Iterator[None]:
     except (SQLAlchemyError, sqlite3.Error, dbos_errors.DBOSException, OSError) as error:
         first_line = str(error).strip().partition("\n")[0]
         raise DurableError(f"the engine's database cannot be used: {first_line}", why="store") from error
+
+
+def _version_of(queue: str) -> str:
+    """Return the version of the jobs of *queue*. Its name belongs to one application, and each queue is one."""
+    return f"{queue}-{_VERSION}"
+
+
+def _choose_priority(job: RunJob, earlier: WorkflowStatus | None) -> int:
+    """Return the number of the priority: DBOS begins with the lowest, and takes 1 and above."""
+    if job.priority is not None:
+        return 1 + MAX_PRIORITY - job.priority
+    return (earlier and earlier.priority) or 1 + MAX_PRIORITY
 
 
 def _split(ids: Sequence[str]) -> Iterator[list[str]]:

@@ -65,9 +65,10 @@ class RunJob:
         id: The id of the job. A job with the same id that no worker has done yet is the same job.
         run_id: The run.
         priority: Jobs with a higher number are delivered first.
-        after: The id of the run's job before, whose priority this job gets if it has none of its own.
+        after: The id of the run's job before, whose priority and queue this job gets if it has none of its own.
         principal: On whose behalf the run acts. It counts for `RunLimits.per_principal`.
         delay_seconds: How long the job waits before it can be delivered; 0 delivers a job that waits at once.
+        queue: The queue whose workers do the job; that of the job before, or of this engine, unless given.
     """
 
     id: str
@@ -76,6 +77,7 @@ class RunJob:
     after: str | None = None
     principal: str | None = None
     delay_seconds: float = 0.0
+    queue: str | None = None
 
 
 Delivery: TypeAlias = Literal["done", "return", "lost"]

@@ -58,7 +58,8 @@ class DurableHost:
         limits: How many runs the workers may have under way at once.
         max_lives: How often in a row a run may be cut off, by the death of its process, before it fails.
         takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
-        name: The name of the queue. Workers take runs of their own queue only.
+        name: The name of the queue. Workers take runs of their own queue only. A run stays in the queue of the host
+            that has made it, also if another host answers or retries it.
         poll_seconds: How often a worker looks for jobs.
         engine: A function that returns the engine; DBOS unless given. It is called in a thread, when the engine is
             first needed.
@@ -92,7 +93,7 @@ class DurableHost:
         self._journal: Journal = open_journal(self.database)
         self._kinds = RunKinds()
         build_engine = engine or (lambda: open_dbos(self.database, name, poll_seconds))
-        self._queue = RunQueue(build_engine, self._in_thread, clock=clock)
+        self._queue = RunQueue(build_engine, self._in_thread, find_queue=self._journal.find_queue, clock=clock)
         self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()

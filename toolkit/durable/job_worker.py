@@ -163,6 +163,7 @@ class JobWorker:
                 self.journal,
                 engine,
                 self._observer,
+                queue=self.queue,
                 kinds=self.kinds,
                 clock=self.clock,
                 settle_seconds=self.takeover_seconds,

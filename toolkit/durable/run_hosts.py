@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from .errors import DurableError
 from .journal.records import DEFAULT_QUEUE
-from .run_reports import find_queue, open_existing_journal, read_requests
+from .run_reports import open_existing_journal, read_requests
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which most commands do not need
     from .host import DurableHost
@@ -26,23 +27,25 @@ async def open_host(
     Yield a host of the runs in *database* until the end of the block. The host works on no run itself.
 
     Args:
-        queue: The queue of the workers; that of the run *run_id* unless given.
+        queue: The queue of the workers; that of the run *run_id* unless given. The run is moved to it.
         kind: The kind of the runs. If it is None, the host need not know it, and leaves all that follows to a worker.
     """
     from .host import DurableHost
 
-    if queue is None:
-        queue = DEFAULT_QUEUE if run_id is None else await asyncio.to_thread(_read_queue, database, run_id)
+    if queue is not None and run_id is not None:
+        await asyncio.to_thread(_move, database, run_id, queue)
     # It is made in a thread, because a database that others have locked is waited for.
-    async with await asyncio.to_thread(DurableHost, database, name=queue) as host:
+    async with await asyncio.to_thread(DurableHost, database, name=queue or DEFAULT_QUEUE) as host:
         if kind is not None:
             host.register(kind, _refuse_activation, find_requests=read_requests)
         yield host
 
 
-def _read_queue(database: str, run_id: str) -> str:
+def _move(database: str, run_id: str, queue: str) -> None:
     with contextlib.closing(open_existing_journal(database)) as journal:
-        return find_queue(journal.read_events(run_id))
+        row = journal.get(run_id)
+        if row is not None and queue != journal.find_queue(run_id):
+            journal.note(run_id, row.epoch, "moved", {"queue": queue}, now=time.time())
 
 
 async def _refuse_activation(activation: Activation) -> ActivationEnd:

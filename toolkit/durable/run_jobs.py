@@ -29,7 +29,9 @@ _MAX_DEADLINE_SECONDS = 100 * 365 * 86_400.0
 _QUEUE_NAME = re.compile(r"[a-z0-9_-]{3,256}")  # what DBOS takes as the name of an application
 
 
-def build_job(row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> RunJob:
+def build_job(
+    row: RunRow, *, queue: str | None = None, priority: int | None = None, delay_seconds: float = 0.0
+) -> RunJob:
     """Return the job of the next activation of the run *row*, which has the same id however often it is made."""
     prefix = _escape(row.id)
     return RunJob(
@@ -39,6 +41,7 @@ def build_job(row: RunRow, *, priority: int | None = None, delay_seconds: float 
         after=f"{prefix}/{row.epoch}" if row.epoch else None,
         principal=row.principal,
         delay_seconds=max(0.0, delay_seconds),
+        queue=queue,
     )
 
 

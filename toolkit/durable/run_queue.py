@@ -24,11 +24,23 @@ _engines_of_parents: list[Engine | None] = []
 
 
 class RunQueue:
-    """Gives the runs of a host to workers. *build_engine* is called in a thread, when the engine is first needed."""
+    """
+    Gives the runs of a host to workers. *build_engine* is called in a thread, when the engine is first needed.
 
-    def __init__(self, build_engine: Callable[[], Engine], in_thread: InThread, *, clock: Callable[[], float]) -> None:
+    *find_queue* returns the queue that was noted for the run with an id.
+    """
+
+    def __init__(
+        self,
+        build_engine: Callable[[], Engine],
+        in_thread: InThread,
+        *,
+        find_queue: Callable[[str], str | None],
+        clock: Callable[[], float],
+    ) -> None:
         self._build_engine = build_engine
         self._in_thread = in_thread
+        self._find_queue = find_queue
         self._clock = clock
         self._engine: Engine | None = None
         self._lock = threading.Lock()
@@ -53,8 +65,12 @@ class RunQueue:
 
     async def enqueue(self, row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> None:
         """Let a worker do the next activation of the run *row*."""
-        job = build_job(row, priority=priority, delay_seconds=delay_seconds)
-        await self._tell_engine(row, lambda engine: engine.enqueue(job))
+
+        def enqueue(engine: Engine) -> None:
+            queue = self._find_queue(row.id)
+            engine.enqueue(build_job(row, queue=queue, priority=priority, delay_seconds=delay_seconds))
+
+        await self._tell_engine(row, enqueue)
 
     async def continue_later(self, row: RunRow) -> None:
         """Enqueue the next activation of *row*, whose activation has ended or was given back, if there will be one."""

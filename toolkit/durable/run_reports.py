@@ -24,7 +24,7 @@ from ..agent.saved.runs import Run
 from ..decisions import ApprovalRequest
 from ..storage.process_owner import is_alive
 from .errors import DurableError
-from .journal.records import DEFAULT_QUEUE, EventRow, RunRow, RunStatus, StepRow, WorkerRow
+from .journal.records import DEFAULT_QUEUE, EventRow, RunRow, RunStatus, StepRow, WorkerRow, find_queue
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which a reader of reports does not need
     from .journal.run_journal import Journal
@@ -40,7 +40,6 @@ __all__ = [
     "describe_waits",
     "describe_worker",
     "find_prompt",
-    "find_queue",
     "find_reason",
     "format_time",
     "is_gone",
@@ -198,7 +197,7 @@ class RunReport:
         data = event.data
         match event.kind:
             case "created":
-                return "started", describe_data(data)
+                return "started", "" if find_queue([event]) == DEFAULT_QUEUE else describe_data(data)
             case "activated":
                 return f"activation {event.epoch}", describe_worker(str(data.get("worker", "")))
             case "began":
@@ -300,16 +299,14 @@ def shorten(text: str, max_chars: int = _MAX_CHARS) -> str:
     return first if len(first) <= max_chars else f"{first[: max_chars - 3]}..."
 
 
-def find_queue(events: Sequence[EventRow]) -> str:
-    """Return the queue that a run was made for, by what happened in it."""
-    names = (event.data.get("queue") for event in events if event.kind == "created")
-    return next((name for name in names if isinstance(name, str)), DEFAULT_QUEUE)
-
-
 def describe_waits(
-    row: RunRow, requests: Sequence[ApprovalRequest], workers: Sequence[WorkerRow], queue: str
+    row: RunRow, requests: Sequence[ApprovalRequest], workers: Sequence[WorkerRow], queue: str | None
 ) -> Iterator[str]:
-    """Yield sentences that say why the run *row* of *queue* does not go on now."""
+    """
+    Yield sentences that say why the run *row* of *queue* does not go on now.
+
+    If the queue is None, it is not known, and all workers count.
+    """
     since = f"since {format_time(row.updated_at)} UTC"
     open_requests = [request for request in requests if request.id not in row.decisions]
     worker_words = _describe_workers_for(row, [*filter(is_present, workers)], queue)
@@ -328,9 +325,9 @@ def describe_waits(
         yield f"it needs a worker, {since}: {worker_words}"
 
 
-def _describe_workers_for(row: RunRow, all_workers: Collection[WorkerRow], queue: str) -> str:
+def _describe_workers_for(row: RunRow, all_workers: Collection[WorkerRow], queue: str | None) -> str:
     """Return which of *all_workers* can go on with *row*, and what to do if none can."""
-    workers = [worker for worker in all_workers if worker.queue == queue]
+    workers = [worker for worker in all_workers if queue in (None, worker.queue)]
     fitting = [worker for worker in workers if worker.may_work_on(row)]
     if fitting:
         return f"{format_count(len(fitting), 'worker')} can go on with it"
@@ -343,7 +340,7 @@ def _describe_workers_for(row: RunRow, all_workers: Collection[WorkerRow], queue
         )
     if workers:
         return f"none of the {format_count(len(workers), 'worker')} has {row.kind!r}; start one that has it"
-    is_default = queue == DEFAULT_QUEUE
+    is_default = queue in (None, DEFAULT_QUEUE)
     whose = "" if is_default and not all_workers else f" of the queue {queue!r}"
     return f"no worker{whose} lives; start one with 'toolkit worker{'' if is_default else f' --queue {queue}'}'"
 

@@ -45,6 +45,7 @@ class Takeover:
     engine: Engine
     observer: Observer
     _: KW_ONLY
+    queue: str
     kinds: RunKinds
     clock: Callable[[], float]
     settle_seconds: float
@@ -61,7 +62,7 @@ class Takeover:
             covered |= {run_id_of(job_id) for job_id in self.engine.take_back(worker)}
         for row in self.journal.list_due(now=self.clock(), settle_seconds=-1.0):  # those of this moment, too
             if row.status == "running" and row.worker in dead and row.id not in covered:
-                self.engine.enqueue(build_job(row))
+                self.engine.enqueue(build_job(row, queue=self.journal.find_queue(row.id)))
         for worker in dead:
             # Last, so that another worker does all this again if this one dies before.
             self.journal.remove_worker(worker)
@@ -84,12 +85,18 @@ class Takeover:
         workers = self.journal.list_workers() if self._left_to_others else ()
         for run_id, row in list(self._left_to_others.items()):
             if self._is_unchanged(row):
-                has_taker = any(worker.may_work_on(row) for worker in workers)
-                self.engine.enqueue(build_job(row, delay_seconds=_TAKER_SECONDS if has_taker else _PASS_ON_SECONDS))
+                queue = self.journal.find_queue(run_id) or self.queue
+                has_taker = any(worker.may_work_on(row) for worker in workers if worker.queue == queue)
+                delay_seconds = _TAKER_SECONDS if has_taker else _PASS_ON_SECONDS
+                self.engine.enqueue(build_job(row, queue=queue, delay_seconds=delay_seconds))
             self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
-        """Give a job to each run that needs a worker and has only a timer or none. Stop when *may_go_on* says no."""
+        """
+        Give a job to each run of the queue that needs a worker and has only a timer or none.
+
+        Stop when *may_go_on* says no.
+        """
         busy_workers = self.engine.list_busy_workers()
         counters = self.journal.read_workers()
         for worker in busy_workers:
@@ -112,10 +119,11 @@ class Takeover:
         rows_by_job = {build_job(row).id: row for row in rows}
         for job_id in self.engine.find_missing(list(rows_by_job)):
             row = rows_by_job[job_id]
+            queue = self.journal.find_queue(row.id)
             # A worker may have done the job since the run was read.
-            if self._is_unchanged(row):
+            if queue in (None, self.queue) and self._is_unchanged(row):
                 _log.warning("run %r had no job; it gets one", row.id)
-                self.engine.enqueue(build_job(row))
+                self.engine.enqueue(build_job(row, queue=queue))
 
     def _is_unchanged(self, row: RunRow) -> bool:
         present = self.journal.get(row.id)

@@ -35,6 +35,7 @@ _PLAIN_EVENTS = {
     "refused": "an answer could not be accepted",
     "cancelled": "the run was cancelled",
     "retried": "the run was started again",
+    "moved": "the run was moved to another queue",
     "waiting": "the run waits for people",
     "ended": "the process wrote how its work ended",
 }

@@ -41,6 +41,8 @@ def test_an_answer_goes_to_the_queue_of_the_run(shop, journal, options, queue):
     ran = shop.run("runs", "approve", "a", *options, "--database", DATABASE)
     assert ran.code == 0, ran.err
     assert list_queues(shop.folder) == [queue]
+    assert journal.find_queue("a") == queue
+    assert f"no worker of the queue '{queue}' lives" in find_waits(shop, "a")
 
 
 @pytest.mark.long

@@ -22,7 +22,6 @@ from ...durable.run_input import create_or_find
 from ...durable.run_reports import (
     AGENT,
     describe_waits,
-    find_queue,
     iterate_runs,
     open_existing_journal,
     read_report,
@@ -150,7 +149,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
             verb = "approved" if decisions[request.id].approved else "denied"
             output.note(f"{verb}: {request.tool} (request {request.id})")
         with contextlib.closing(open_existing_journal(address)) as journal:
-            run_queue = queue or find_queue(journal.read_events(run_id))
+            run_queue = journal.find_queue(run_id)
             for sentence in describe_waits(row, read_requests(row), journal.list_workers(), run_queue):
                 output.note(f"now: {sentence}")
         if output.is_json:

@@ -8,14 +8,14 @@ import os
 import socket
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from ..call_policy import CallOptions, call_options
 from ..command import FILE, subcommand, target_argument
 from ..failures import Failure
-from ..output import Output
+from ..output import Output, claimed_stdout
 from ..reloading import ReloadableTarget
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def command(
         "sends_logs": sends_logs,
     }
     with contextlib.closing(ReloadableTarget(target, options, output, store_path)) as source:
-        source.load()
+        with claimed_stdout(cast("TextIO", output.console.file)):
+            source.load()
         server_options["servers"] = source.servers
         try:
             if address is None:

@@ -4,11 +4,11 @@ The rows of the journal: runs, steps and events, as plain JSON values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["DEFAULT_QUEUE", "PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow", "WorkerRow"]
+__all__ = ["DEFAULT_QUEUE", "PLAN_ORDER", "EventRow", "RunRow", "RunStatus", "StepRow", "WorkerRow", "find_queue"]
 
 RunStatus: TypeAlias = Literal["queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"]
 
@@ -130,3 +130,9 @@ class WorkerRow:
     def may_work_on(self, row: RunRow) -> bool:
         """Return whether the worker has the agent or flow of the run *row*, in the version that the run began with."""
         return row.kind in (self.versions or {}) and row.version in ("", (self.versions or {})[row.kind])
+
+
+def find_queue(events: Sequence[EventRow]) -> str | None:
+    """Return the queue of a run, by its *events*; None if it was made before queues were noted."""
+    names = [event.data.get("queue") for event in events if event.kind in ("created", "moved")]
+    return next((name for name in reversed(names) if isinstance(name, str)), None)

@@ -97,6 +97,14 @@ class RowAccess:
         rows = self._run("SELECT {event} FROM toolkit_events WHERE run = ?", run.number).fetchall()
         return [read_event(run.number, row) for row in rows]
 
+    def list_queue_notes(self, run_id: str) -> Sequence[StoredEvent]:
+        """Return the events that say in which queue a run is."""
+        statement = (
+            "SELECT run, {event} FROM toolkit_events WHERE kind IN ('created', 'moved')"
+            " AND run = (SELECT number FROM toolkit_runs WHERE id = ?)"
+        )
+        return [read_event(number, row) for number, *row in self._run(statement, check_id(run_id)).fetchall()]
+
     def has_event(self, run: StoredRun, mark: str) -> bool:
         """Return whether the change with this *mark* was committed."""
         statement = "SELECT 1 FROM toolkit_events WHERE run = ? AND mark = ?"

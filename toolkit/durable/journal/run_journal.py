@@ -18,7 +18,7 @@ from ...storage.postgres_database import PostgresDatabase
 from ...storage.sqlite_database import SQLiteDatabase
 from ..database_address import find_sqlite_path
 from ..errors import DurableError
-from .records import DEFAULT_QUEUE, RunRow, RunStatus, WorkerRow
+from .records import DEFAULT_QUEUE, RunRow, RunStatus, WorkerRow, find_queue
 from .row_access import RowAccess
 from .row_texts import check_id, check_number, check_text, dump_json, escape_text
 from .run_changes import (
@@ -83,8 +83,7 @@ class Journal(StepJournal):
             if not is_new:
                 check_same(stored.row, row)
             elif not rows.has_event(stored, mark):
-                data = {} if queue == DEFAULT_QUEUE else {"queue": queue}
-                rows.add_event(stored, build_event("created", mark, sequence, now, 0, data))
+                rows.add_event(stored, build_event("created", mark, sequence, now, 0, {"queue": queue}))
             return stored.row, is_new
 
         return self._change(work)
@@ -93,6 +92,11 @@ class Journal(StepJournal):
         """Return the run with exactly this id; None if there is none."""
         stored = self._read(lambda rows: rows.find_run(run_id))
         return None if stored is None else stored.row
+
+    def find_queue(self, run_id: str) -> str | None:
+        """Return the queue of a run; None if there is no such run, or if it was made before queues were noted."""
+        notes = self._read(lambda rows: rows.list_queue_notes(run_id))
+        return find_queue([note.number(0) for note in sorted(notes, key=lambda note: (note.epoch, note.sequence))])
 
     def list(
         self, *, status: RunStatus | None = None, kind: str | None = None, limit: int = 100, after: str | None = None

@@ -189,5 +189,7 @@ def _claim_standard_streams() -> Iterator[tuple[BinaryIO, BinaryIO]]:
         # The files are left open: a thread may still read from one of them when the server has ended.
         yield os.fdopen(own_input, "rb", closefd=False), os.fdopen(own_output, "wb", closefd=False)
     finally:
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()  # `sys.stdout` may be another stream
         os.dup2(own_input, 0)
         os.dup2(own_output, 1)
