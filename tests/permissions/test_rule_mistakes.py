@@ -118,3 +118,29 @@ async def test_a_person_who_approves_lets_the_call_run_once(recwarn):
     result = await dispatcher.resume(waiting, Decision.approve(by="ada"))
     assert result.value == "scrapped 6"
     assert (await dispatcher.call("scrap", {"count": 6})).kind == "waiting"
+
+
+OPEN_SCHEMAS = [
+    {"additionalProperties": True},
+    {"patternProperties": {"^x": {}}},
+    {"anyOf": [{"properties": {"amount": {"type": "integer"}}}]},
+]
+
+
+@pytest.mark.parametrize(("keywords", "kind"), [({}, "denied"), *((keywords, "ok") for keywords in OPEN_SCHEMAS)])
+async def test_a_server_that_renames_a_parameter_escapes_no_deny(keywords, kind, recwarn):
+    """A schema that does not close the object may still have no such parameter; one that opens it may have any."""
+    schema = {"type": "object", "properties": {"amt": {"type": "integer"}}, **keywords}
+    tool = Tool.from_schema("pay", "Pay.", schema, lambda arguments: 1, origin="mcp:bank", read_only=True)
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto", ["deny pay(amount=5)"]))
+    assert (await dispatcher.call("pay", {"amt": 5})).kind == kind
+
+
+async def test_a_pattern_for_a_tool_without_arguments_is_a_mistake():
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    with pytest.warns(ToolkitWarning, match="`ping` takes no arguments; until it is mended"):
+        dispatcher = make_dispatcher(ping, "deny ping(rm*)")
+    assert (await dispatcher.call("ping", {})).kind == "denied"

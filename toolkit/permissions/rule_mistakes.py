@@ -20,6 +20,8 @@ from .rules import Rule, check_pattern_kind
 __all__ = ["find_mistake", "widen"]
 
 _WILDCARDS = ("*", "?", "group:")
+# A schema with one of these may declare further parameters, or say that the tool takes arguments of any name.
+_OPEN_KEYWORDS = frozenset({"additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref"})
 
 
 def find_mistake(rule: Rule, tool: Tool) -> str | None:
@@ -55,11 +57,14 @@ def _name_of(rule: Rule) -> str:
 
 def _find_wrong_condition(rule: Rule, tool: Tool) -> str | None:
     """Return why *rule* is about nothing that a call of *tool* has; None if it may be."""
-    if rule.pattern is None or rule.access is not None or rule.comparison:
+    if rule.pattern is None or rule.access is not None or rule.comparison or rule.is_total:
         return None
-    parameters = list_parameters(tool)
+    parameters, schema = list_parameters(tool), tool.signature.schema
+    is_closed = schema.get("additionalProperties") is False or (parameters and not _OPEN_KEYWORDS & schema.keys())
+    is_open = tool.facts.preflight is not None or not is_closed
+    if rule.argument is None and not (parameters or is_open):
+        return f"`{tool.name}` takes no arguments"
     if rule.argument is not None:
-        is_open = tool.facts.preflight is not None or tool.signature.schema.get("additionalProperties") is not False
         if not (rule.argument in parameters or kind_of_name(rule.argument) or is_open):
             near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
             names = ", ".join(f"`{name}`" for name in near)
