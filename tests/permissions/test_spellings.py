@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +28,11 @@ class Order:
     note: str | None = None
 
 
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
 def pay(amount: Decimal) -> str:
     """Pay."""
     return "paid"
@@ -50,6 +56,11 @@ def mark(numbers: list[int | None]) -> str:
 def order(what: Order) -> str:
     """Order."""
     return "ordered"
+
+
+def let(rights: Rights) -> str:
+    """Let."""
+    return "let"
 
 
 def scale(by: float) -> str:
@@ -91,6 +102,9 @@ FILE = {"type": "object", "properties": {"file": {"type": "string"}, "at": {"typ
         ("at=10.0.0.1", FILE, {"at": "::ffff:10.0.0.1"}, {"at": "10.0.0.2"}),
         ("at=2026-12-24T10:00:00Z", FILE, {"at": "2026-12-24t10:00:00z"}, {"at": "2026-12-24t10:00:01z"}),
         ("by=9007199254740993", scale, {"by": 9007199254740993}, {"by": 9007199254740994}),
+        # A combination holds each of its flags.
+        ("rights=2", let, {"rights": 3}, {"rights": 1}),
+        ("rights=3", let, {"rights": 3}, {"rights": 2}),
         # None is null, and `*` is any value.
         ("text=null", say, {}, {"text": "x"}),
         ("text=null", say, {"text": None}, {"text": "nil"}),
@@ -125,6 +139,8 @@ async def test_a_deny_or_ask_of_anything_holds_for_every_call(function, argument
         ("allow mark(numbers=1)", mark, {"numbers": [1, None]}, "waiting"),
         ("allow mark(numbers=n*)", mark, {"numbers": [None]}, "waiting"),
         ("allow mark(numbers=*)", mark, {"numbers": [1, None]}, "ok"),
+        ("allow let(rights=1)", let, {"rights": 1}, "ok"),
+        ("allow let(rights=1)", let, {"rights": 3}, "waiting"),
         ("allow order(what=*)", order, {"what": {"file": "x"}}, "ok"),
         ("allow say(text=*)", say, {}, "waiting"),
         ("allow ping(*)", ping, {}, "waiting"),
@@ -136,6 +152,29 @@ async def test_a_deny_or_ask_of_anything_holds_for_every_call(function, argument
 )
 async def test_an_allow_stays_narrow(rule, function, arguments, kind):
     assert await judge(rule, function, arguments, destructive=True) == kind
+
+
+async def test_a_secret_is_compared_and_not_its_mask():
+    """The JSON form of a secret of pydantic is the same for every secret."""
+    pydantic = pytest.importorskip("pydantic")
+
+    def log_in(token) -> str:
+        """Log in."""
+        return "in"
+
+    for hint, secret in ((pydantic.SecretStr, "abc"), (list[pydantic.SecretStr], ["abc"])):
+        log_in.__annotations__["token"] = hint
+        assert await judge("deny log_in(token=abc)", log_in, {"token": secret}) == "denied"
+        assert await judge("allow log_in(token=abc)", log_in, {"token": secret}, destructive=True) == "ok"
+        assert await judge("allow log_in(token=abd)", log_in, {"token": secret}, destructive=True) == "waiting"
+
+
+@pytest.mark.parametrize("pattern", ["~/.ssh/**", "/home/ada/.ssh/**"])
+async def test_a_tool_may_take_a_tilde_for_the_home_folder(monkeypatch, pattern):
+    monkeypatch.setenv("HOME", "/home/ada")
+    texts = ["~/.ssh/id", "/home/ada/.ssh/id", "~/x/../.ssh/id", "~/id"]
+    kinds = [await judge(f"deny run(file={pattern})", FILE, {"file": text}) for text in texts]
+    assert kinds == ["denied", "denied", "denied", "ok"]
 
 
 def test_a_long_number_is_not_written_out():

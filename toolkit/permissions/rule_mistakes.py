@@ -64,11 +64,10 @@ def _find_wrong_condition(rule: Rule, tool: Tool) -> str | None:
     is_open = tool.facts.preflight is not None or not is_closed
     if rule.argument is None and not (parameters or is_open):
         return f"`{tool.name}` takes no arguments"
-    if rule.argument is not None:
-        if not (rule.argument in parameters or kind_of_name(rule.argument) or is_open):
-            near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
-            names = ", ".join(f"`{name}`" for name in near)
-            return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
+    if not (rule.argument is None or rule.argument in parameters or kind_of_name(rule.argument) or is_open):
+        near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
+        names = ", ".join(f"`{name}`" for name in near)
+        return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
     if _find_kind(rule, tool) is not None:
         return None
     if condition := find_other_condition(rule.pattern, parameters):

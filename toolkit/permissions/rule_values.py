@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum, Flag
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -157,15 +158,18 @@ def _values_of_parameter(
     if kind == "text" and pattern_kind == "url":
         kind = pattern_kind
     if not all(leaf is None or isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
-        leaves = list(_leaves(request.tool.encode({name: value})[name]))
+        flags = [part.value for leaf in leaves if widely and isinstance(leaf, Flag) for part in leaf]
+        leaves = [*_leaves(request.tool.encode({name: value})[name]), *flags]
     return [RuleValue(_text_of(leaf), "null" if leaf is None else kind, isinstance(leaf, float)) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield each item of a collection, keys included."""
+    """Yield each item of a collection, keys included, and the value of a secret of pydantic, whose JSON is a mask."""
+    if callable(reveal := getattr(value, "get_secret_value", None)):
+        value = reveal()
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
-    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike)):
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike, Enum)):
         for item in value:
             yield from _leaves(item)
     else:

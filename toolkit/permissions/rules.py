@@ -318,7 +318,7 @@ def _concerns(pattern: str, value: RuleValue, root: str) -> bool:
 
 def _may_be_path(pattern: str, text: str, root: str) -> bool:
     """Return whether *text*, which is not marked as a path, could match *pattern* if both are paths."""
-    for reading in (text, os.path.normpath(text)):
+    for reading in {text, os.path.normpath(text), os.path.expanduser(text)}:
         with contextlib.suppress(ValueError):
             if _read_path(pattern).concerns(reading, root):
                 return True

@@ -6,6 +6,7 @@ A deny or ask holds for a value in whatever spelling a model chooses for it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -50,15 +51,25 @@ def is_same_value(pattern: str, text: str, *, is_float: bool = False) -> bool:
     With *is_float*, numbers that are rounded to the same `float` are the same.
     """
     if _NUMBER.fullmatch(pattern) and _NUMBER.fullmatch(text):
-        return _read_alike(decimal.Decimal, pattern, text) or (is_float and _read_alike(float, pattern, text))
-    return any(_read_alike(read, pattern, text) for read in (*_list_decoders(), _read_moment, _read_address, uuid.UUID))
+        return decimal.Decimal(pattern) == decimal.Decimal(text) or (is_float and float(pattern) == float(text))
+    return any(_read(reader, text) == value for reader, value in _readings(pattern))
 
 
-@functools.cache
-def _list_decoders() -> list[Callable[[str], object]]:
+@functools.lru_cache(maxsize=1024)
+def _readings(pattern: str) -> list[tuple[Callable[[str], object], object]]:
+    """Return the values that *pattern* spells, each with its reader."""
     from ..values.codecs.rules import create_hint_reader  # few programs have rules about values
 
-    return [create_hint_reader().codec(hint).decode for hint in (dt.time, dt.timedelta, complex, bytes)]
+    decoders = [create_hint_reader().codec(hint).decode for hint in (dt.time, dt.timedelta, complex, bytes)]
+    readings = ((reader, _read(reader, pattern)) for reader in (*decoders, _read_moment, _read_address, uuid.UUID))
+    return [(reader, value) for reader, value in readings if value is not None]
+
+
+def _read(reader: Callable[[str], object], text: str) -> object:
+    """Return the value that *text* spells; None if it spells none."""
+    with contextlib.suppress(ValueError):
+        return reader(text)
+    return None
 
 
 def _read_moment(text: str) -> dt.datetime:
@@ -69,11 +80,3 @@ def _read_address(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interfac
     address = ipaddress.ip_interface(text)
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Interface) else None
     return address if mapped is None else ipaddress.IPv4Interface(mapped)
-
-
-def _read_alike(read: Callable[[str], object], *texts: str) -> bool:
-    try:
-        first, second = map(read, texts)
-    except ValueError:
-        return False
-    return first == second
