@@ -53,7 +53,7 @@ ORDER = {
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling tool_tasks prompts resources changes tool_server strict_messages stdio issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app __init__",
     "mcp/importing": "remote_server call_errors credentials private_json stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_content __init__",
     "openapi": "documents files patterns discriminators schemas parameters requests servers credentials calls loading __init__",
-    "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps rule_mistakes policy tool_statements visibility judgement __init__",
+    "permissions": "judge modes patterns/ spellings rule_values rule_texts rules grants rule_gaps rule_mistakes policy tool_statements visibility judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction credentials log_masks secret_patterns audit classify costs retry __init__",
     "processes": "child child_thread __init__",

@@ -51,16 +51,23 @@ def is_covered(tool, scope, target, *accesses, root="."):
         ("src/outside/a.txt", False),
         ("src/outside/../a.txt", False),
         ("src/leaf.txt", False),
+        ("jump/a.txt", True),
+        ("jump/../a.txt", False),
         ("src/a\0b", False),
     ],
 )
 def test_a_folder_grant_covers_paths_that_really_lie_in_the_folder(tmp_path, path, expected):
-    """Links and dots are resolved first. A folder with a similar name does not count."""
+    """
+    Links and dots are resolved first, and dots before links by some programs. A folder with a similar name does not
+    count.
+    """
     (tmp_path / "src").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "src" / "outside").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "src" / "leaf.txt").symlink_to(tmp_path / "elsewhere" / "new.txt")
     (tmp_path / "inside").symlink_to(tmp_path / "src")
+    (tmp_path / "src" / "below").mkdir()
+    (tmp_path / "jump").symlink_to(tmp_path / "src" / "below")
     assert is_covered(WRITE, "folder", tmp_path / "src", Writes(path), root=tmp_path) is expected
 
 

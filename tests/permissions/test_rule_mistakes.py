@@ -137,14 +137,27 @@ async def test_a_rule_may_name_a_kind_of_access_of_ones_own(recwarn):
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(
-    ("further", "kind"),
-    [({}, "denied"), ({"additionalProperties": False}, "denied"), ({"additionalProperties": {"type": "string"}}, "ok")],
-)
-async def test_a_parameter_that_a_foreign_schema_does_not_name_is_a_mistake(further, kind, recwarn):
-    """Unless the schema says that there are further parameters."""
-    schema = {"type": "object", "properties": {"repo": {"type": "string"}}, **further}
-    tool = Tool.from_schema("drop", "Drop it.", schema, lambda arguments: "dropped", read_only=True)
-    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto", ["deny drop(repository=prod)"]))
-    assert (await dispatcher.call("drop", {"repo": "test"})).kind == kind
-    assert len(recwarn.list) == (kind == "denied")
+OPEN_SCHEMAS = [
+    {"additionalProperties": True},
+    {"patternProperties": {"^x": {}}},
+    {"anyOf": [{"properties": {"amount": {"type": "integer"}}}]},
+]
+
+
+@pytest.mark.parametrize(("keywords", "kind"), [({}, "denied"), *((keywords, "ok") for keywords in OPEN_SCHEMAS)])
+async def test_a_server_that_renames_a_parameter_escapes_no_deny(keywords, kind, recwarn):
+    """A schema that does not close the object may still have no such parameter; one that opens it may have any."""
+    schema = {"type": "object", "properties": {"amt": {"type": "integer"}}, **keywords}
+    tool = Tool.from_schema("pay", "Pay.", schema, lambda arguments: 1, origin="mcp:bank", read_only=True)
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto", ["deny pay(amount=5)"]))
+    assert (await dispatcher.call("pay", {"amt": 5})).kind == kind
+
+
+async def test_a_pattern_for_a_tool_without_arguments_is_a_mistake():
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    with pytest.warns(ToolkitWarning, match="`ping` takes no arguments; until it is mended"):
+        dispatcher = make_dispatcher(ping, "deny ping(rm*)")
+    assert (await dispatcher.call("ping", {})).kind == "denied"

@@ -17,7 +17,8 @@ from toolkit.access import Reads
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
-from toolkit.permissions.rule_values import could_be, is_same_value
+from toolkit.permissions.rule_values import could_be
+from toolkit.permissions.spellings import is_same_value
 from toolkit.safety import SafetyChecks
 from toolkit.spec import Tool
 

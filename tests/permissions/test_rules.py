@@ -187,7 +187,6 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
         ("store(folder=a/*)", store, {"path": "x", "folder": "a/../b"}, False),
         ("place(note=https://a.org/**)", place, {"at": {"x": 1, "y": 2}, "note": "https://a.org/b"}, True),
         ("place(note=https://a.org/**)", place, {"at": {"x": 1, "y": 2}, "note": "https://a.org.b/b"}, False),
-        ("idle(*)", idle, {}, False),
     ],
 )  # fmt: skip
 def test_every_form_of_a_rule_matches_its_arguments(word, text, function, arguments, expected):

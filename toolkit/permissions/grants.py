@@ -21,7 +21,7 @@ from .._plumbing.wording import in_backticks
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
-from ..safety.paths import resolve_path
+from ..safety.paths import resolve_path, resolve_places
 from ..session import Session
 from ..spec import Tool
 from ..values.visible import make_visible
@@ -247,10 +247,11 @@ def _accesses_of(request: PermissionRequest, *kinds: type[Access]) -> list[Acces
 
 def _is_under(path: str, folder: str, root: str) -> bool:
     try:
-        place = resolve_path(path, root)
+        # A program that removes `..` before it follows links reaches another file, so both places have to be there.
+        places = resolve_places(path, os.path.abspath(root), start=os.sep)
     except ValueError:
         return False
-    return os.path.commonpath([place, folder]) == folder
+    return all(os.path.commonpath([place.path, folder]) == folder for place in places)
 
 
 def _command_prefix(command: str) -> str | None:

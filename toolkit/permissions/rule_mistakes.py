@@ -21,6 +21,8 @@ from .rules import Rule, check_pattern_kind
 __all__ = ["find_mistake", "widen"]
 
 _WILDCARDS = ("*", "?", "group:")
+# A schema with one of these may declare further parameters, or say that the tool takes arguments of any name.
+_OPEN_KEYWORDS = frozenset({"additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref"})
 
 
 def find_mistake(rule: Rule, tool: Tool) -> str | None:
@@ -56,16 +58,16 @@ def _name_of(rule: Rule) -> str:
 
 def _find_wrong_condition(rule: Rule, tool: Tool) -> str | None:
     """Return why *rule* is about nothing that a call of *tool* has; None if it may be."""
-    if rule.pattern is None or rule.access is not None or rule.comparison:
+    if rule.pattern is None or rule.access is not None or rule.comparison or rule.is_total:
         return None
-    parameters = list_parameters(tool)
-    if rule.argument is not None:
-        # A schema from outside that is silent about further parameters has none that its author knows of.
-        is_open = tool.signature.schema.get("additionalProperties", False) is not False
-        if not (is_open or rule.argument in parameters or rule.argument in ("path", *access_kinds())):
-            near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
-            names = ", ".join(f"`{name}`" for name in near)
-            return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
+    parameters, schema = list_parameters(tool), tool.signature.schema
+    is_closed = schema.get("additionalProperties") is False or (parameters and not _OPEN_KEYWORDS & schema.keys())
+    if is_closed and rule.argument is not None and rule.argument not in (*parameters, "path", *access_kinds()):
+        near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
+        names = ", ".join(f"`{name}`" for name in near)
+        return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
+    if is_closed and rule.argument is None and not parameters and tool.facts.preflight is None:
+        return f"`{tool.name}` takes no arguments"
     if _find_kind(rule, tool) is not None:
         return None
     if condition := find_other_condition(rule.pattern, parameters):

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum, Flag
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -17,18 +17,14 @@ from ..spec import Tool
 from .judge import PermissionRequest
 
 if TYPE_CHECKING:
-    import datetime as dt
-    import decimal
     import pathlib
-    import uuid
-else:  # few calls need them
-    dt, decimal, pathlib, uuid = map(LazyModule, ("datetime", "decimal", "pathlib", "uuid"))
+else:  # few calls need it
+    pathlib = LazyModule("pathlib")
 
 __all__ = [
     "Kind",
     "RuleValue",
     "could_be",
-    "is_same_value",
     "kind_of",
     "kind_of_access",
     "kind_of_name",
@@ -37,7 +33,7 @@ __all__ = [
     "values_of_access",
 ]
 
-Kind: TypeAlias = Literal["command", "url", "path", "text"]
+Kind: TypeAlias = Literal["command", "url", "path", "text", "null"]
 
 _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (Reads, "path"), (Writes, "path")]
 # A parameter with one of these names is compared as this kind, also without a marker. As plain text, `src/*` would
@@ -45,15 +41,22 @@ _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (
 _KIND_BY_NAME: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
 
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?\s*")
 _SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
 class RuleValue(NamedTuple):
-    """One text of a call, and the kind as which it is compared."""
+    """
+    One value of a call.
+
+    Attributes:
+        text: The value as a rule writes it.
+        kind: The kind as which it is compared; "null" for None.
+        is_float: Whether it is a `float`, to which other numbers may have been rounded.
+    """
 
     text: str
     kind: Kind
+    is_float: bool = False
 
 
 def values_of(
@@ -64,20 +67,20 @@ def values_of(
 
     *pattern_kind* is the kind that the pattern looks like. *widely* is true for rules that should rather match too much
     than too little. For these, the value of a parameter is not enough: the accesses of that kind that the call states
-    are compared too, and a text may be a command.
+    are compared too, a text may be a command, and each argument of a tool without parameters may be the first one.
     """
     if argument is None:
         values = _values_of_first_kind(request.accesses)
-        first = next(iter(list_parameters(request.tool)), None)
-        if not values and first is not None:
-            values = _values_of_parameter(request, first, pattern_kind)
+        first = list_parameters(request.tool)[:1] or (tuple(request.arguments) if widely else ())
+        if not values:
+            values = [value for name in first for value in _values_of_parameter(request, name, pattern_kind, widely)]
         if widely and pattern_kind == "command":
             values += [value._replace(kind=pattern_kind) for value in values if value.kind == "text"]
         return values
     values = []
     is_declared = argument in list_parameters(request.tool)
     if argument in request.arguments:
-        values = _values_of_parameter(request, argument, pattern_kind)
+        values = _values_of_parameter(request, argument, pattern_kind, widely)
     if widely or not is_declared:
         values += values_of_access(request, argument)
     return values
@@ -113,25 +116,6 @@ def could_be(text: str, schema: Any) -> bool:
     return any(map(Draft202012Validator(dict(schema)).is_valid, values))
 
 
-def is_same_value(pattern: str, text: str) -> bool:
-    """Return whether both are one number, moment or UUID, in whatever spelling: 5 and 5.00, 10:00Z and 12:00+02:00."""
-    return any(_read_alike(read, pattern, text) for read in (_read_number, dt.datetime.fromisoformat, uuid.UUID))
-
-
-def _read_alike(read: Callable[[str], object], *texts: str) -> bool:
-    try:
-        first, second = map(read, texts)
-    except ValueError:
-        return False
-    return first == second
-
-
-def _read_number(text: str) -> decimal.Decimal:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError("it is no number")
-    return decimal.Decimal(text)
-
-
 def kind_of(access: type[Access]) -> Kind:
     """Return the kind as which the target of an access of this class is compared."""
     return next((kind for base, kind in _KINDS if issubclass(access, base) or access.kind == base.kind), "text")
@@ -160,8 +144,12 @@ def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
     return []
 
 
-def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Kind | None) -> list[RuleValue]:
+def _values_of_parameter(
+    request: PermissionRequest, name: str, pattern_kind: Kind | None, widely: bool
+) -> list[RuleValue]:
     value = request.arguments.get(name)
+    if value is None and not widely:
+        return []
     leaves = list(_leaves(value))
     marked = request.tool.signature.accesses.get(name)
     kind = _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
@@ -169,19 +157,22 @@ def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Ki
         kind = "path"
     if kind == "text" and pattern_kind == "url":
         kind = pattern_kind
-    if not all(isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
-        leaves = list(_leaves(request.tool.encode({name: value})[name]))
-    return [RuleValue(_text_of(leaf), kind) for leaf in leaves]
+    if not all(leaf is None or isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
+        flags = [part.value for leaf in leaves if widely and isinstance(leaf, Flag) for part in leaf]
+        leaves = [*_leaves(request.tool.encode({name: value})[name]), *flags]
+    return [RuleValue(_text_of(leaf), "null" if leaf is None else kind, isinstance(leaf, float)) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield each item of a collection, keys included; yield nothing for None."""
+    """Yield each item of a collection, keys included, and the value of a secret of pydantic, whose JSON is a mask."""
+    if callable(reveal := getattr(value, "get_secret_value", None)):
+        value = reveal()
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
-    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike)):
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike, Enum)):
         for item in value:
             yield from _leaves(item)
-    elif value is not None:
+    else:
         yield value
 
 

@@ -30,9 +30,12 @@ everything that the call states, except reading, is allowed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
+import os
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
@@ -51,12 +54,12 @@ from .rule_texts import RuleParts, read_parts
 from .rule_values import (
     Kind,
     RuleValue,
-    is_same_value,
     kind_of_access,
     kind_of_name,
     values_of,
     values_of_access,
 )
+from .spellings import is_same_value, list_spellings
 
 __all__ = ["Rule", "RuleError", "allows_together", "check_pattern_kind", "read_rule"]
 
@@ -160,7 +163,7 @@ class Rule:
 
     def matches(self, request: PermissionRequest) -> bool:
         """Return whether the rule, which concerns the tool, holds for this call."""
-        if self.pattern is None and self.access is None:
+        if (self.pattern is None and self.access is None) or (self.word != "allow" and self.is_total):
             return True
         if self.comparison:
             return request.cost is not None and _COMPARISONS[self.comparison](request.cost, float(str(self.pattern)))
@@ -195,7 +198,7 @@ class Rule:
 
     def concerns_value(self, value: RuleValue, root: str) -> bool:
         """Return whether this deny or ask rule could match *value*."""
-        if self.ignores_case and self._matches_ignoring_case(value):
+        if self.ignores_case and value.kind != "null" and self._matches_ignoring_case(value):
             return True
         return self.pattern is None or _concerns(self.pattern, value, root)
 
@@ -290,6 +293,8 @@ def _allows(pattern: str, value: RuleValue, root: str) -> bool:
             return _read_url(pattern).allows(value.text)
         case "path":
             return _read_path(pattern).allows(value.text, root)
+        case "null":
+            return pattern in ("null", "*")
     # This value is not marked as a path, but it may be one. A path with `..` leads elsewhere than the pattern shows.
     return bool(compile_wildcard(pattern).match(value.text)) and not _climbs(value, pattern)
 
@@ -302,7 +307,22 @@ def _concerns(pattern: str, value: RuleValue, root: str) -> bool:
             return _read_url(pattern).concerns(value.text)
         case "path":
             return _read_path(pattern).concerns(value.text, root)
-    return bool(compile_wildcard(pattern).match(value.text)) or is_same_value(pattern, value.text)
+        case "null":
+            return pattern == value.text  # `*` is any value, and None is none.
+    return (
+        any(map(compile_wildcard(unicodedata.normalize("NFC", pattern)).match, list_spellings(value.text)))
+        or is_same_value(pattern, value.text, is_float=value.is_float)
+        or ("/" in pattern and _may_be_path(pattern, value.text, root))
+    )
+
+
+def _may_be_path(pattern: str, text: str, root: str) -> bool:
+    """Return whether *text*, which is not marked as a path, could match *pattern* if both are paths."""
+    for reading in {text, os.path.normpath(text), os.path.expanduser(text)}:
+        with contextlib.suppress(ValueError):
+            if _read_path(pattern).concerns(reading, root):
+                return True
+    return False
 
 
 @functools.lru_cache(maxsize=1024)

@@ -21,7 +21,6 @@ from toolkit.permissions.patterns.urls import UrlPattern
         ("https://docs.python.org/**", "https://docs.python.org", True),
         ("https://docs.python.org/**", "https://docs.python.org/", True),
         ("https://docs.python.org/**", "https://docs.python.org?q=1", True),
-        ("https://docs.python.org/**", "http://docs.python.org/3/", False),
         ("https://docs.python.org/**", "https://python.org/3/", False),
         ("https://docs.python.org/**", "https://docs.python.org.evil.com/3/", False),
         ("https://docs.python.org/**", "https://evildocs.python.org/3/", False),
@@ -102,13 +101,24 @@ def test_each_part_of_a_url_is_compared_separately(pattern, url, expected):
         ("https://a.org/api/**", "https://a.org/API/y"),
         ("https://a.org/api/**", "https://a.org//api/y"),
         ("https://a.org/x?q=secret", "https://a.org/x?q=%73ecret"),
+        ("https://a.org/**", "http://a.org/x"),
+        ("wss://a.org/**", "ws://a.org/x"),
+        ("https://a.org/api/**", "https://a.org/api;v=1/y"),
+        ("https://a.org/\u00e9/**", "https://a.org/e%CC%81/x"),
     ],
 )  # fmt: skip
 def test_a_deny_is_wider(pattern, url):
-    """Every port if it names none, any case, everything beneath, slashes doubled or not."""
+    """
+    Every port if it names none, any case, everything beneath, slashes doubled or not, without encryption too.
+    """
     read = UrlPattern.read(pattern)
     assert read.concerns(url)
     assert not read.allows(url)
+
+
+def test_a_deny_of_http_leaves_https():
+    """It may be there so that everything is encrypted."""
+    assert not UrlPattern.read("http://**:*/**").concerns("https://a.org/x")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from .names import compile_wildcard, matches_parts
+from .names import compile_wildcard, fold_case, matches_parts
 
 __all__ = ["UrlPattern"]
 
@@ -113,23 +113,28 @@ class UrlPattern:
         Raise `ValueError` if programs may read *url* in different ways.
         """
         parts, host, port = _split(url)
-        path, pattern = (
-            [segment.casefold() for segment in segments] for segments in (_segments(parts.path), self.path)
+        path = [fold_case(segment) for segment in _segments(parts.path)]
+        # Some servers drop the text after a semicolon.
+        readings = [path, [segment.partition(";")[0] for segment in path]]
+        queries = (parts.query, unquote(parts.query))
+        return (
+            # A host answers `http` as it answers `https`, mostly by leading there.
+            self.scheme in ("*", parts.scheme, f"{parts.scheme}s")
+            and _fits_host(self.host, host)
+            and (self.port in (None, "*") or str(port) == self.port)
+            and any(map(self._concerns_path, readings))
+            and (self.query is None or any(map(compile_wildcard(self.query).match, queries)))
         )
+
+    def _concerns_path(self, path: list[str]) -> bool:
+        pattern = [fold_case(segment) for segment in self.path]
         # A server may ignore doubled slashes. The last `*` may stand for nothing: `/api/*` is about `/api` as well.
         plain, plain_pattern = [segment for segment in path if segment], [segment for segment in pattern if segment]
         shorter = plain_pattern[:-1] if plain_pattern[-1:] == ["*"] else plain_pattern
-        queries = (parts.query, unquote(parts.query))
         return (
-            self.scheme in ("*", parts.scheme)
-            and _fits_host(self.host, host)
-            and (self.port in (None, "*") or str(port) == self.port)
-            and (
-                matches_parts(pattern, path)
-                or matches_parts([*plain_pattern, "**"], plain)
-                or matches_parts(shorter, plain)
-            )
-            and (self.query is None or any(map(compile_wildcard(self.query).match, queries)))
+            matches_parts(pattern, path)
+            or matches_parts([*plain_pattern, "**"], plain)
+            or matches_parts(shorter, plain)
         )
 
 
