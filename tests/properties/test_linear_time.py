@@ -23,6 +23,7 @@ from toolkit.mcp.importing.http_client import _PARAMETER
 from toolkit.mcp.importing.server_file import _expand_variables
 from toolkit.mcp.serving.resources import ResourceBook
 from toolkit.openapi.patterns import translate_pattern
+from toolkit.permissions.spellings import is_same_value, list_spellings
 from toolkit.policies.redaction import Redaction
 from toolkit.providers.anthropic import _AnthropicAssembler
 from toolkit.providers.bedrock import _ConverseAssembler
@@ -55,8 +56,15 @@ def read_pattern(text: str) -> None:
         translate_pattern(text)
 
 
+def read_spellings(text: str) -> None:
+    list_spellings(text)
+    for pattern in ("5", "1+2j", "PT1H", "::1", "aGk=", "2026-12-24T10:00Z"):
+        is_same_value(pattern, text)
+
+
 READERS = {
     "backticks": in_backticks,
+    "spellings of a value": read_spellings,
     "final answer": read_answer,
     "masked text": lambda text: Redaction([text[: LENGTH // 2]]).mask_text(text),
     "masked text of two kinds": lambda text: Redaction([f"{text[:200]}|{text[:200]}"]).mask_text(text),
@@ -72,6 +80,7 @@ READERS = {
 
 PIECES = [
     "a",
+    "1",
     "`",
     "-",
     " ",

@@ -17,7 +17,8 @@ Allow, ask and deny rules, as objects and as text.
 
 A pattern is compared with a path, a URL or a command as `paths.py`, `urls.py` and `commands.py` in `patterns/`
 describe. It is compared with the whole text of any other value, where `*` is any run of characters and `?` is any one
-character.
+character. A deny or ask holds for every spelling of a value, as `spellings.py` says, and takes a text for a path too if
+there is a slash in its pattern.
 
 A deny or ask rule matches every name that a tool has or had. It holds if any value could match. An allow rule matches
 the origin that the rule was written for, and the present name of the tool; a rule that names an origin matches the name

@@ -26,7 +26,7 @@ else:  # few calls need them
 
 __all__ = ["is_same_value", "list_spellings"]
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?\s*")
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?\s*")
 # A number with a longer exponent is not written out.
 _MAX_ZEROS = 1000
 
