@@ -196,8 +196,11 @@ def test_a_dispatcher_wants_a_catalog_or_functions(wrong):
 
 
 def test_a_dispatcher_says_how_one_tool_becomes_a_catalog():
+    def wait() -> None:
+        """Wait."""
+
     with pytest.raises(TypeError, match=r"got Tool; write `Catalog\(tool\)`"):
-        Dispatcher(Tool.of(len))
+        Dispatcher(Tool.of(wait))
 
 
 @pytest.mark.parametrize("wrap", [lambda function: function, lambda function: [function], lambda function: (function,)])
