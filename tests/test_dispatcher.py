@@ -18,6 +18,7 @@ from toolkit.hooks import LoopGuard, Proceed
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -192,6 +193,14 @@ def test_a_dispatcher_wants_a_catalog_or_functions(wrong):
     """Anything else is named by its type."""
     with pytest.raises(TypeError, match=rf"wants a catalog or functions, got {type(wrong).__name__}"):
         Dispatcher(wrong)
+
+
+def test_a_dispatcher_says_how_one_tool_becomes_a_catalog():
+    def wait() -> None:
+        """Wait."""
+
+    with pytest.raises(TypeError, match=r"got Tool; write `Catalog\(tool\)`"):
+        Dispatcher(Tool.of(wait))
 
 
 @pytest.mark.parametrize("wrap", [lambda function: function, lambda function: [function], lambda function: (function,)])

@@ -1,6 +1,8 @@
 """A tool is a value: made from a function or a schema, checked, renamed."""
 
+import functools
 import json
+import sys
 from collections.abc import Mapping
 from unittest import mock
 
@@ -144,6 +146,16 @@ def test_a_method_without_its_object_is_refused():
 
 class Loose:
     def find(self, a: int): ...
+
+    @functools.singledispatchmethod
+    def show(self, a: int): ...
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="a bound one is an object there")
+def test_a_single_dispatch_method_has_to_be_called_by_another():
+    """What Python makes of it has lost the object."""
+    with pytest.raises(DefinitionError, match="which object it is bound to, so write a method that calls it"):
+        Tool.of(Loose().show)
 
 
 # Names.

@@ -371,5 +371,6 @@ def as_catalog(tools: Tools) -> CatalogView:
     if callable(tools) or isinstance(tools, (list, tuple)):
         return Catalog(tools)
     if not isinstance(tools, CatalogView):
-        raise TypeError(f"a dispatcher wants a catalog or functions, got {type(tools).__name__}")
+        hint = "; write `Catalog(tool)`" if isinstance(tools, Tool) else ""
+        raise TypeError(f"a dispatcher wants a catalog or functions, got {type(tools).__name__}{hint}")
     return tools

@@ -105,6 +105,7 @@ class Tool:
         if not is_method and _is_loose_method(function):
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
+                f"{_SINGLE_DISPATCH if hasattr(function, 'register') else ''}"
             )
         _refuse_context_manager(function)
         from .functions.description import add_streaming
@@ -384,6 +385,11 @@ def _check_thread(function: Any, facts: Facts, subject: str) -> None:
             f"{subject}: `background=True` and `thread={facts.thread!r}` exclude each other, because a sync function "
             f"that runs in {where} holds up its caller until it ends; leave one of them out"
         )
+
+
+_SINGLE_DISPATCH = (
+    "; a `singledispatchmethod` does not say which object it is bound to, so write a method that calls it"
+)
 
 
 def _is_loose_method(function: Any) -> bool:

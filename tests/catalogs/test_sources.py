@@ -258,6 +258,33 @@ def test_a_proxy_beside_the_tools_is_not_disturbed():
         Catalog(Proxy())
 
 
+class Shelf:
+    @tool
+    def find(self):
+        """Find."""
+
+    @tool
+    @classmethod
+    def count(cls):
+        """Count."""
+
+
+class QuietShelf(Shelf):
+    def find(self): ...
+
+    def count(self): ...
+
+
+def test_an_object_whose_tools_are_overridden_names_the_overrides():
+    """A subclass that overrides a tool without the decorator has no tool of that name."""
+    with pytest.raises(CatalogError) as caught:
+        Catalog(QuietShelf())
+    assert str(caught.value).endswith(
+        "is not a tool: `QuietShelf.find` overrides the tool `Shelf.find`, `QuietShelf.count` overrides the tool "
+        "`Shelf.count`; decorate the method of the subclass, too"
+    )
+
+
 # Callable things.
 
 

@@ -27,10 +27,16 @@ def test_wrapped_lines_of_a_paragraph_are_joined(paragraphs, width, indent):
         ("One of:\n- a\n- b,\n  c", "One of:\n- a\n- b, c"),
         ("As in\n```\na\n  b\n```\nso", "As in\n```\na\n  b\n```\nso"),
         ("As in\nthis:\n\n    a\n    b", "As in this:\n\n    a\n    b"),
+        ("As in::\n\n        a\n          b\n\n    so", "As in::\n\n    a\n      b\n\nso"),
+        ("As in::\n\n        a\n          b", "As in::\n\n    a\n      b"),
+        ("One of:\n\n  - a\n      - b,\n        c\n  - d", "One of:\n\n- a\n    - b, c\n- d"),
+        ("One of:\n- a\n  - b\n\nSo.\n\n  - c", "One of:\n- a\n  - b\n\nSo.\n\n  - c"),
+        ("As in:\n  | x | y |\n  |---|---|\n  | 1 | 2 |\n  so\n  on", "As in:\n| x | y |\n|---|---|\n| 1 | 2 |\nso on"),
+        ("As in\n  a | b\n  |c| here", "As in a | b |c| here"),
         ("", ""),
     ],
 )
-def test_lists_and_code_keep_their_lines(text, expected):
+def test_lists_tables_and_code_keep_their_lines(text, expected):
     """Only wrapped lines are joined."""
     assert join_lines(text) == expected
 

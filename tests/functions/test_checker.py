@@ -50,7 +50,6 @@ def test_an_error_of_decoding_is_a_problem_of_the_call(raised, words):
     [
         ({"$ref": "#"}, "nested too deeply to be checked"),
         ({"$ref": "#/nowhere"}, "could not be checked"),
-        ({"properties": {"a": {"multipleOf": 0.1}}}, "could not be checked: int too large"),
     ],
     ids=str,
 )

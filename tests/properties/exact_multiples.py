@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from jsonschema import validators
+from jsonschema import ValidationError, validators
 
 
 def with_exact_multiples(validator_class: Any) -> Any:
@@ -13,7 +13,11 @@ def with_exact_multiples(validator_class: Any) -> Any:
     divide = validator_class.VALIDATORS["multipleOf"]
 
     def check(validator: Any, factor: Any, instance: Any, schema: Any) -> Any:
-        for error in divide(validator, factor, instance, schema) or ():
+        try:
+            errors = list(divide(validator, factor, instance, schema) or ())
+        except OverflowError:  # an integer is beyond every float
+            errors = [ValidationError(f"{instance!r} is not a multiple of {factor!r}")]
+        for error in errors:
             if Fraction(repr(instance)) % Fraction(repr(factor)):
                 yield error
 

@@ -79,6 +79,10 @@ def _tools_of(source: Any) -> Sequence[Tool]:
         )
     if inspect.getattr_static(source, "as_tool", None) is not None:
         raise CatalogError(f"{reprlib.repr(source)} is not a tool; write `agent.as_tool(name, description)`")
+    if overrides := _list_overrides(type(source)):
+        raise CatalogError(
+            f"{reprlib.repr(source)} is not a tool: {', '.join(overrides)}; decorate the method of the subclass, too"
+        )
     raise CatalogError(
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"
@@ -118,12 +122,28 @@ def _list_methods(instance: Any) -> list[Tool]:
         members.update(vars(owner))
     tools = []
     for name, member in members.items():
-        tool = get_attached_tool(member)
-        if tool is None and isinstance(member, (staticmethod, classmethod)):
-            tool = get_attached_tool(member.__func__)
+        tool = _find_tool(member)
         if tool is not None and tool.is_method:
             tools.append(tool.bound(getattr(instance, name)))
     return tools
+
+
+def _list_overrides(cls: type) -> list[str]:
+    """Return, in words, the methods of *cls* that are no tools and override decorated methods of its bases."""
+    overrides = []
+    for name in {name: None for owner in cls.__mro__ for name in vars(owner)}:
+        owners = [owner for owner in cls.__mro__ if name in vars(owner)]
+        base = next((owner for owner in owners if _find_tool(vars(owner)[name]) is not None), None)
+        if base is not None and base is not owners[0]:
+            overrides.append(f"`{owners[0].__name__}.{name}` overrides the tool `{base.__name__}.{name}`")
+    return overrides
+
+
+def _find_tool(member: Any) -> Tool | None:
+    tool = get_attached_tool(member)
+    return (
+        get_attached_tool(member.__func__) if tool is None and isinstance(member, (staticmethod, classmethod)) else tool
+    )
 
 
 def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:

@@ -11,7 +11,7 @@ from .._lazy_names import lazy_pattern
 __all__ = ["BULLET", "clean", "collapse_gaps", "dedent", "indent_of", "join_lines"]
 
 BULLET = lazy_pattern(r"(?:[-*+•]|\d{1,3}[.)])\s")
-_LAYOUT = lazy_pattern(r"\n(?:\n| *+(?:[-*+•]|\d{1,3}[.)])\s)|```")
+_LAYOUT = lazy_pattern(r"\n(?:\n| *+(?:[-*+•|]|\d{1,3}[.)])\s)|```")
 _WRAP = lazy_pattern(r"(?<! ) *+\n *+")
 _LINE_INDENT = lazy_pattern(r"\n( *+)[^ \n]")
 _GAP = lazy_pattern(r"\n\n\n++")
@@ -54,27 +54,47 @@ def dedent(text: str) -> str:
 
 
 def join_lines(text: str) -> str:
-    """Join wrapped lines, keeping paragraphs, list items and code blocks apart. The first line gives no margin."""
+    """
+    Join wrapped lines, keeping paragraphs, list items, tables and code blocks apart.
+
+    The first line gives no margin, and the line below it gives none if it begins a block of code.
+    """
     if _LAYOUT.search(text) is None:
         return _WRAP.sub(" ", text).strip()
     parts: list[str] = []
     lines = text.split("\n")
-    margin, glue, code, fenced = indent_of(next(filter(None, lines[1:]), "")), "", False, False
+    margin, list_margin = _find_margin(lines), -1
+    glue, code, fenced, row = "", False, False, False
     for number, line in enumerate(lines):
         bare = line.strip()
         if not bare:
             glue = "\n\n" if parts else ""
             continue
-        deeper = number > 0 and indent_of(line) > margin
-        fence = bare.startswith("```")
+        indent = indent_of(line) if number else margin
+        deeper, bullet, after_row = indent > margin, BULLET.match(bare), row
+        fence, row = bare.startswith("```"), bare.startswith(("| ", "|-"))
         if glue == "\n\n":
             code = deeper
-        elif parts and (code or fence or fenced or BULLET.match(bare)):
+            list_margin = list_margin if bullet or indent > list_margin else -1
+        elif parts and (code or fence or fenced or bullet or row or after_row):
             glue = "\n"
-        parts += (glue, line[margin:] if deeper and (code or fenced) else bare)
+        if code or fenced:
+            bare = line[margin:] if deeper else bare
+        elif bullet:
+            list_margin = indent if list_margin < 0 else list_margin
+            bare = " " * (indent - list_margin) + bare
+        parts += (glue, bare)
         glue = "\n" if fence else " "
         fenced ^= fence
     return "".join(parts)
+
+
+def _find_margin(lines: list[str]) -> int:
+    """Return the margin of *lines*, of which the first has lost its own."""
+    indents = [indent_of(line) for line in lines[1:] if line]
+    if not indents or not lines[0].endswith("::"):
+        return indents[0] if indents else 0
+    return min(indents) if min(indents) < indents[0] else max(0, indents[0] - 4)
 
 
 def indent_of(line: str) -> int:

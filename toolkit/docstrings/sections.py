@@ -8,7 +8,7 @@ packages it gets these wrong:
 - It knows a title in one spelling, an underline in one length, and finds both inside a code fence.
 - It raises at an entry without a colon, and splits `x (a: b)` at the wrong colon.
 - It knows neither parameters written as a list nor a type of several words before the name of a field.
-- It drops the gap and the margin behind the first line of an entry.
+- It drops the gap and the margin behind the first line of an entry, also those of code behind `::`.
 - Its epydoc reader is quadratic, and finds a field in the middle of a sentence. It gets epydoc fields as Sphinx fields.
 
 Every repetition in a pattern is possessive or bounded, so that the time is linear in the length of the text.
@@ -204,7 +204,7 @@ def _add_google(sections: Sections, body: str) -> None:
     if _SIMPLE_ENTRIES.fullmatch(body) and body.replace("\n", "").isprintable():
         sections.pages.append(("simple", body))
         return
-    if _PLAIN_ENTRIES.fullmatch(body):
+    if "::\n" not in body and _PLAIN_ENTRIES.fullmatch(body):
         if "\n\n" in body:
             body = _WRAPPED_ENTRY.sub(r"\1\n\n\4\3", body)
         sections.pages.append(("google", "Args:" + body))

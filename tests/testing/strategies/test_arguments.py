@@ -204,7 +204,6 @@ AB = {"type": "string", "pattern": "^[ab]$"}
             marks=pytest.mark.long,
         ),
         (of({"type": "boolean", "oneOf": [{}, {}]}), "oneOf"),
-        (of({"type": "number", "multipleOf": 0.5, "minimum": 10**400}), "schema"),
         (of({"type": "string", "pattern": "^$", "minLength": 1}), "minLength"),
         pytest.param(
             of({"type": "array", "uniqueItems": True, "minItems": 3, "items": AB}),
@@ -212,7 +211,7 @@ AB = {"type": "string", "pattern": "^[ab]$"}
             marks=pytest.mark.long,
         ),
     ],
-    ids=["not", "two patterns", "few values", "beyond jsonschema", "one value", "too few that differ"],
+    ids=["not", "two patterns", "few values", "one value", "too few that differ"],
 )
 def test_a_schema_that_refuses_every_drawn_value_is_named(schema, keyword):
     """Some schemas fail only while drawing. `Unsupported` names the keyword, and no health check comes before it."""

@@ -251,7 +251,7 @@ class NoFlag(enum.Flag):
 @pytest.mark.parametrize(
     ("hint", "words"),
     [
-        (Planet, "Planet.EARTH has the value .*give the member one of these"),
+        (Planet, "Planet.EARTH has the value .*give the member one of these.*or call `register_codec` for "),
         (NotANumber, "NotANumber.NAN is nan, which has no JSON form"),
         (Function, "Function.VALUE has the value .*give the member one of these"),
         (Twins, "Twins.DAY and Twins.TEXT look the same in JSON"),

@@ -151,6 +151,11 @@ def test_a_schema_that_cannot_be_enforced_is_refused_at_definition(schema, words
         (1e-320, 0.1, False),
         (7.5, 2, False),
         (8.0, 2, True),
+        (10**400, 0.5, True),
+        (10**400 + 1, 2.5, False),
+        (1.5, 10**400, False),
+        (0.0, 10**400, True),
+        (1e300, 5e-324, True),
     ],
 )
 def test_a_multiple_is_judged_by_the_numbers_as_they_are_written(number, factor, is_multiple):

@@ -171,7 +171,8 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> 
     if type(form) not in _JSON_TYPE:
         raise UnsendableType(
             f"{kind.__qualname__}.{member.name} has the value {value!r}; a model can send strings, numbers, "
-            f"booleans and null, so give the member one of these as its value"
+            f"booleans and null, so give the member one of these as its value, or call `register_codec` for "
+            f"{kind.__qualname__}, with the names of its members for example"
         )
     return form
 

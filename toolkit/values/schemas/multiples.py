@@ -18,15 +18,17 @@ def is_multiple(value: float, factor: float) -> bool:
     """
     Return whether *value* is a multiple of *factor*.
 
-    What jsonschema's division of floats finds to be a multiple is one. Where rounding may have spoiled the quotient,
-    as in 19.99 / 0.01, the digits of the two numbers decide.
-
-    Raises:
-        OverflowError: If *value* is an integer beyond every float and *factor* a fraction, as in jsonschema.
+    What jsonschema's division finds to be a multiple is one. Where rounding may have spoiled the quotient, as in
+    19.99 / 0.01, and where a number is beyond every float, the digits of the two numbers decide.
     """
-    if isinstance(factor, int):
-        return not value % factor
-    return (value / factor).is_integer() or (_as_written(value) / _as_written(factor)).denominator == 1
+    try:
+        if isinstance(factor, int):
+            return not value % factor
+        if (value / factor).is_integer():
+            return True
+    except OverflowError:  # an integer has no float
+        pass
+    return (_as_written(value) / _as_written(factor)).denominator == 1
 
 
 def _as_written(number: float) -> fractions.Fraction:
