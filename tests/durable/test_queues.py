@@ -138,9 +138,3 @@ def test_a_job_in_the_wrong_queue_is_moved_when_it_is_made_again(tmp_path):
         engine.enqueue(RunJob(id="a/1", run_id="a"))
         engine.enqueue(RunJob(id="a/1", run_id="a", queue="billing"))
         assert list_jobs(tmp_path) == [IN_BILLING]
-
-
-def test_the_queue_of_a_run_is_the_one_that_was_noted_last(journal):
-    """A person may move a run; what there is no note of is None."""
-    journal.note("b", 0, "moved", {"queue": "other-one"}, now=5.0)
-    assert [journal.find_queue(run_id) for run_id in ("b", "t", "none")] == ["other-one", "toolkit", None]

@@ -7,6 +7,7 @@ import pytest
 from tests.telemetry.kept_spans import KeptSpans, linked_ids
 from toolkit import Catalog, Decision, Dispatcher, Permissions, Session
 from toolkit.hooks import CallStarted
+from toolkit.telemetry import TraceFile
 
 pytestmark = pytest.mark.anyio
 
@@ -103,7 +104,9 @@ async def test_the_telemetry_of_both_dispatchers_records_a_call_once(recording, 
     assert recording.tree == ["execute_tool work", "execute_tool work / execute_tool fetch"]
 
 
-async def test_a_resume_in_the_tool_is_recorded_and_linked_to_the_call_that_waited(recording):
+@pytest.mark.parametrize("has_file", [False, True], ids=["one recorder", "a file beside it"])
+async def test_a_resume_in_the_tool_is_recorded_and_linked_to_the_call_that_waited(recording, tmp_path, has_file):
+    """A request keeps one span: that of the first recorder, in an inner dispatcher too."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)
@@ -115,9 +118,10 @@ async def test_a_resume_in_the_tool_is_recorded_and_linked_to_the_call_that_wait
         waiting = await inner.call("burn")
         assert (await inner.resume(waiting, Decision.approve(by="ada"))).text == "burnt"
 
+    hooks = [TraceFile(tmp_path / "trace.jsonl")] if has_file else []
     async with (
         Dispatcher(catalog, permissions=Permissions("default")) as inner,
-        build_outer(inner, start, telemetry=recording.hook()) as outer,
+        build_outer(inner, start, telemetry=recording.hook(), hooks=hooks) as outer,
     ):
         assert (await outer.call("work")).text == "done"
     assert recording.tree == ["execute_tool work", *["execute_tool work / execute_tool burn"] * 2]

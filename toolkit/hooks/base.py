@@ -81,12 +81,12 @@ current_recording: ContextVar[Recording | None] = ContextVar("toolkit_recording"
 
 
 def find_recorders() -> list[SpanRecorder]:
-    """Return the hooks that record what the calling code is a part of."""
+    """Return the hooks that record what the calling code is a part of, in their order: the outermost first."""
     recorders: list[SpanRecorder] = []
     recording = current_recording.get()
     while recording is not None:
         if recording.owner not in recorders:
-            recorders.append(recording.owner)
+            recorders.insert(0, recording.owner)
         recording = recording.outer
     return recorders
 

@@ -323,3 +323,11 @@ def test_workers_beat(journal):
     assert journal.read_workers() == {"a": 2, "b": 1}
     journal.remove_worker("a")
     assert journal.read_workers() == {"b": 1}
+
+
+def test_the_queue_of_a_run_is_the_one_that_was_noted_last(journal):
+    """A person may move a run; what there is no note of is None."""
+    for run_id in ("b", "t"):
+        journal.create(run_id, "agent", {}, queue="billing", now=1.0)
+    journal.note("b", 0, "moved", {"queue": "other-one"}, now=5.0)
+    assert [journal.find_queue(run_id) for run_id in ("b", "t", "none")] == ["other-one", "billing", None]

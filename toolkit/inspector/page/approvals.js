@@ -34,6 +34,9 @@ export async function show(main, place, app) {
     const words = requests.length ? `${requests.length} open` : "Nothing waits for an answer.";
     replace(state, answer.problem ? notice(answer.problem, "bad") : h("p", { class: "muted" }, words));
     list.set(requests, (row) => row.id === current);
+    if (!answer.problem && panel && !requests.some((row) => row.id === panel.id)) {
+      panel.close(answer.decided.find((entry) => entry.id === panel.id));
+    }
     const rows = answer.decided.map((entry) =>
       [clock(entry.at), entry.tool, entry.approved ? "approved" : "denied", entry.by ?? "", entry.reason ?? ""]);
     const columns = ["when", "tool", "decision", "by", "reason"];
@@ -55,7 +58,6 @@ export async function show(main, place, app) {
 
   app.on("approval", async (event) => {
     await load();
-    if (event.state === "answered" && event.id === panel?.id) panel.close(event);
     if (event.id === current && event.state === "open" && panel?.id !== current) open({ name: current });
   });
   app.on("reset", load);
@@ -113,12 +115,13 @@ function requestPanel(request, tool, app) {
     return problems;
   }
 
-  /** Say that the request was answered in another page. */
-  function close(event) {
+  /** Say that the request was answered in another page, by its *entry* among the decisions, or that it is over. */
+  function close(entry) {
     if (isSending || controls.disabled) return;
     controls.disabled = true;
-    const words = `${event.approved ? "Approved" : "Denied"} by ${event.by || "somebody else"} at ${clock(event.at)}`;
-    replace(said, notice(`${words}, not here.`, "open"));
+    const verb = entry?.approved ? "Approved" : "Denied";
+    const words = entry && `${verb} by ${entry.by || "somebody else"} at ${clock(entry.at)}, not here.`;
+    replace(said, notice(words ?? "This request is not open any more: it was answered elsewhere, or it is over.", "open"));
   }
 
   const changed = [...(request.repairs ?? []), ...(request.edits ?? [])];

@@ -37,6 +37,7 @@ export async function show(main, place, app) {
   let isLoading = true;
   let asked = 0;
   let timer = 0;
+  let openTimer = 0;
   let current = place.name;
 
   function draw() {
@@ -83,7 +84,12 @@ export async function show(main, place, app) {
     if (isKept) calls.set(call.number, call);
     else calls.delete(call.number);
     timer ||= setTimeout(draw, DRAW_MS);
-    if (String(call.number) === current) open({ name: current });
+    if (String(call.number) === current) openTimer ||= setTimeout(reopen, DRAW_MS);
+  }
+
+  function reopen() {
+    openTimer = 0;
+    return open({ name: current });
   }
 
   async function open(to) {
@@ -100,7 +106,7 @@ export async function show(main, place, app) {
   for (const control of [tool, session, slow]) control.addEventListener("input", reload);
   for (const control of [kind, failed]) control.addEventListener("change", reload);
   app.on("call", hear);
-  app.on("reset", reload);
+  app.on("reset", () => reload().then(reopen));
   app.onAddress = open;
   await reload();
   await open(place);

@@ -3,6 +3,7 @@
  */
 
 import { append, count, h, replace } from "./dom.js";
+import { makeSerial } from "./layout.js";
 import { get, listen, takeToken } from "./server.js";
 
 const VIEWS = {
@@ -52,10 +53,10 @@ async function show(about) {
   return module.show(box, place, app);
 }
 
-async function countRequests() {
+const countRequests = makeSerial(async () => {
   const { open } = await get("approvals").catch(() => ({ open: [] }));
   replace(openCount, open.length ? ` ${open.length}` : "");
-}
+});
 
 async function start() {
   takeToken();

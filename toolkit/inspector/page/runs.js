@@ -68,14 +68,17 @@ export async function show(main, place, app) {
     return undefined;
   }
 
+  const reopen = () => { timer = 0; return open({ name: current }); };
+
   app.on("run", (row) => {
     const index = runs.findIndex((run) => run.id === row.id);
-    if (index >= 0) runs[index] = { ...row, key: row.id };
-    else if (!status.value || row.status === status.value) runs.unshift({ ...row, key: row.id });
+    const kept = !status.value || row.status === status.value ? [{ ...row, key: row.id }] : [];
+    if (index >= 0) runs.splice(index, 1, ...kept);
+    else runs.unshift(...kept);
     draw();
-    if (row.id === current) timer ||= setTimeout(() => { timer = 0; open({ name: current }); }, RELOAD_MS);
+    if (row.id === current) timer ||= setTimeout(reopen, RELOAD_MS);
   });
-  app.on("reset", reload);
+  app.on("reset", () => reload().then(reopen));
   status.addEventListener("change", reload);
   app.onAddress = open;
   await reload();
