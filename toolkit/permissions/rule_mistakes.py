@@ -66,7 +66,8 @@ def _find_wrong_condition(rule: Rule, tool: Tool) -> str | None:
         near = find_nearest(rule.argument, parameters, max_items=1) or parameters[:5]
         names = ", ".join(f"`{name}`" for name in near)
         return f"`{tool.name}` has no parameter `{rule.argument}`" + (f"; it has {names}" if names else "")
-    if is_closed and rule.argument is None and not parameters and tool.facts.preflight is None:
+    opens_ports = rule.word == "allow" and rule.pattern_kind == "url"  # for what the tool reaches on its own
+    if is_closed and not (rule.argument or parameters or tool.facts.preflight or opens_ports):
         return f"`{tool.name}` takes no arguments"
     if _find_kind(rule, tool) is not None:
         return None
