@@ -99,8 +99,8 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
         reason = replace_surrogates(str(refusal)[:300])
         message = f"the tool ran, but it returned what its return annotation does not allow: {reason}"
         # What a serializer leaves out of a value is not shown because it failed.
-        shown = None if isinstance(refusal, SerializerFailure) else made_results.show_returned(value)
-        result = _build_failure(message, plan, shown)
+        returned = None if isinstance(refusal, SerializerFailure) else made_results.show_returned(value)
+        result = _build_failure(message, plan, returned)
     result.returned = value
     return result
 
@@ -219,5 +219,5 @@ def _build_failure(message: str, plan: CallPlan, returned: str | None, *, cause:
         else "What it does is done, so do not call it again for that; tell the user."
     )
     error = ErrorInfo(message, {"ran": True}, cause)
-    shown = "" if returned is None else f"\nIt returned: {returned}"
-    return ToolResult(f"error: {message}\n{advice}{shown}", None, "failed", error=error)
+    last_line = "" if returned is None else f"\nIt returned: {returned}"
+    return ToolResult(f"error: {message}\n{advice}{last_line}", None, "failed", error=error)

@@ -112,6 +112,25 @@ def test_answer_of_another_page_closes_the_request(inspect, shop):
     assert second.get_by_role("button", name="Approve").is_disabled()
 
 
+def test_page_that_reads_before_an_answer_is_noted_says_later_who_answered(inspect, shop):
+    """The request is no longer open then, and not among the decisions yet."""
+    inspected = inspect(shop.dispatcher)
+    ask(inspected)
+    first, second = inspected.open("/approvals"), inspected.open("/approvals")
+    second.get_by_role("button", name="Approve").wait_for()
+
+    def leave_decisions_out(route):
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), "decided": []})
+
+    second.route("**/api/approvals", leave_decisions_out, times=1)
+    first.get_by_label("Your name").fill("ada")
+    first.get_by_role("button", name="Approve").click()
+    second.get_by_text("it was answered elsewhere, or it is over.").wait_for()
+    ask(inspected)  # at this news the page reads the list once more
+    second.get_by_text("Approved by ada").wait_for()
+
+
 def test_two_answers_at_once_count_once(inspect, shop):
     """Neither page knows of the other answer. One is taken, and the other page says so."""
     inspected = inspect(shop.dispatcher)

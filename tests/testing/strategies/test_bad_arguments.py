@@ -188,7 +188,7 @@ def test_the_mistake_of_a_nested_value_has_its_path(data):
 
 @pytest.mark.long
 def test_a_number_that_jsonschema_cannot_judge_is_a_bad_argument():
-    """A number beyond every float, divided by one, is never accepted."""
-    schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}
+    """A number beyond every float, of which jsonschema finds no remainder, is judged by its digits."""
+    schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.3}}, "required": ["x"]}
     smallest = least(mistaken_arguments(schema), lambda mistake: mistake.description == "very large")
     assert smallest.arguments == {"x": 10**400}

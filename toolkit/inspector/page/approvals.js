@@ -34,9 +34,10 @@ export async function show(main, place, app) {
     const words = requests.length ? `${requests.length} open` : "Nothing waits for an answer.";
     replace(state, answer.problem ? notice(answer.problem, "bad") : h("p", { class: "muted" }, words));
     list.set(requests, (row) => row.id === current);
-    if (!answer.problem && panel && !requests.some((row) => row.id === panel.id)) {
-      panel.close(answer.decided.find((entry) => entry.id === panel.id));
-    }
+    // An answer is noted a moment before the request is taken from the store, or after it.
+    const entry = answer.decided.find((decision) => decision.id === panel?.id);
+    const isOpen = answer.problem || requests.some((row) => row.id === panel?.id);
+    if (panel && (entry || !isOpen)) panel.close(entry);
     const rows = answer.decided.map((entry) =>
       [clock(entry.at), entry.tool, entry.approved ? "approved" : "denied", entry.by ?? "", entry.reason ?? ""]);
     const columns = ["when", "tool", "decision", "by", "reason"];
@@ -83,6 +84,7 @@ function requestPanel(request, tool, app) {
     questions.map((question) => question.element), grants.element, changes?.element,
     h("div", { class: "filters" }, names), h("p", { class: "buttons" }, approve, deny));
   let isSending = false;
+  let isOver = false; // and who answered, if anybody, is not known yet
 
   async function send(action) {
     const body = { id: request.id, action, reason: reason.value };
@@ -117,7 +119,8 @@ function requestPanel(request, tool, app) {
 
   /** Say that the request was answered in another page, by its *entry* among the decisions, or that it is over. */
   function close(entry) {
-    if (isSending || controls.disabled) return;
+    if (isSending || (controls.disabled && !(isOver && entry))) return;
+    isOver = !entry;
     controls.disabled = true;
     const verb = entry?.approved ? "Approved" : "Denied";
     const words = entry && `${verb} by ${entry.by || "somebody else"} at ${clock(entry.at)}, not here.`;
